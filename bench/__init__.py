@@ -1,0 +1,1 @@
+"""Measure speed and size: ``python -m bench``."""

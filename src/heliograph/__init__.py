@@ -1,0 +1,1 @@
+"""Heliograph: push notifications that say "wake up" and nothing more."""

@@ -1,0 +1,1 @@
+"""What comes from outside: time, randomness, keys, telemetry. The only readers of them."""

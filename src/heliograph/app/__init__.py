@@ -1,0 +1,1 @@
+"""Settings and composition: the only place that builds things."""

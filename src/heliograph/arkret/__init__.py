@@ -1,0 +1,1 @@
+"""The Arkret push protocol: wire bodies and codes its roles share."""

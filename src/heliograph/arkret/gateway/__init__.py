@@ -1,0 +1,1 @@
+"""The Arkret Gateway role: applies handoffs, signs receipts, accepts notifies."""

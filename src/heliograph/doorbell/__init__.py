@@ -1,0 +1,1 @@
+"""A hint that there may be work. Losing a ring costs a poll interval, never a push."""

@@ -1,0 +1,1 @@
+"""Provider servers that give every answer on demand, for rehearsals, demos and tests."""

@@ -1,0 +1,1 @@
+"""What was already answered: idempotency keys, stored replies, proofs that were used."""

@@ -1,0 +1,1 @@
+"""Third-party push services as pure exchanges, one folder each."""

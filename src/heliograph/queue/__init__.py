@@ -1,0 +1,1 @@
+"""Leased work items that survive crashes. Knows nothing of pushes."""

@@ -1,0 +1,1 @@
+"""Proofs: HTTP message signatures, digests, detached receipts, sealed routes. Pure."""

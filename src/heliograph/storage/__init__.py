@@ -1,0 +1,1 @@
+"""Transactions and named SQL on SQLite and PostgreSQL, without a domain word."""

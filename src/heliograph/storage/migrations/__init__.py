@@ -1,0 +1,1 @@
+"""Numbered, forward-only schema steps and the runner that applies them."""

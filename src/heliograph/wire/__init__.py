@@ -1,0 +1,1 @@
+"""How values are spelled: identifiers, instants, JSON, digests. Pure."""
