@@ -1,0 +1,1 @@
+"""The work handler that turns a claim into a delivery."""
