@@ -1,0 +1,67 @@
+"""The stable codes of the Arkret push operations, and the refusal that carries one.
+
+One table gives every code its status and retry advice (facts of the published registry). Callers branch
+on the code in the problem's ``type``, never on the number.
+"""
+
+from typing import Final
+
+from heliograph.edge.problem import Code, Refused
+
+PROBLEM_PREFIX: Final = "https://arkret.org/problems/"
+
+SCHEMA_VIOLATION: Final = Code("schema_violation", 422, "The body does not have the shape of this operation")
+INVALID_CANONICAL_JSON: Final = Code("invalid_canonical_json", 400, "The body is not canonical JSON")
+PARAM_INVALID: Final = Code("param_invalid", 400, "A parameter is not acceptable")
+OPERATION_SELECTOR_REQUIRED: Final = Code("operation_selector_required", 400, "Arkret-Operation is missing")
+UNSUPPORTED_OPERATION_VERSION: Final = Code(
+    "unsupported_operation_version", 422, "Arkret-Operation does not name an operation of this route"
+)
+UNSUPPORTED_CONTENT_ENCODING: Final = Code(
+    "unsupported_content_encoding", 415, "The body must not be encoded"
+)
+PAYLOAD_TOO_LARGE: Final = Code("payload_too_large", 413, "The request is larger than this service takes")
+HTTP_SIGNATURE_REQUIRED: Final = Code("http_signature_required", 401, "The request is not signed")
+HTTP_SIGNATURE_INVALID: Final = Code("http_signature_invalid", 401, "The signature does not hold")
+SIGNATURE_WINDOW_INVALID: Final = Code(
+    "signature_window_invalid", 401, "The signature is outside its time window"
+)
+CAPABILITY_DENIED: Final = Code("capability_denied", 403, "The caller may not do this here")
+UNRECOGNIZED_ENDPOINT: Final = Code("unrecognized_endpoint", 404, "There is no such endpoint")
+METHOD_NOT_ALLOWED: Final = Code("method_not_allowed", 405, "The endpoint does not take this method")
+DUPLICATE_CONFLICT: Final = Code("duplicate_conflict", 409, "The key already stands for another request")
+PUSH_TOKEN_INVALID: Final = Code("push_token_invalid", 400, "The push key has no acceptable form")
+QUOTA_EXCEEDED: Final = Code("quota_exceeded", 403, "The caller's quota is used up")
+TEMPORARILY_UNAVAILABLE: Final = Code(
+    "temporarily_unavailable", 503, "The service cannot take this now", retry=True
+)
+INTERNAL_ERROR: Final = Code("internal_error", 500, "Something is wrong on our side", retry=True)
+
+CODES: Final = (
+    SCHEMA_VIOLATION,
+    INVALID_CANONICAL_JSON,
+    PARAM_INVALID,
+    OPERATION_SELECTOR_REQUIRED,
+    UNSUPPORTED_OPERATION_VERSION,
+    UNSUPPORTED_CONTENT_ENCODING,
+    PAYLOAD_TOO_LARGE,
+    HTTP_SIGNATURE_REQUIRED,
+    HTTP_SIGNATURE_INVALID,
+    SIGNATURE_WINDOW_INVALID,
+    CAPABILITY_DENIED,
+    UNRECOGNIZED_ENDPOINT,
+    METHOD_NOT_ALLOWED,
+    DUPLICATE_CONFLICT,
+    PUSH_TOKEN_INVALID,
+    QUOTA_EXCEEDED,
+    TEMPORARILY_UNAVAILABLE,
+    INTERNAL_ERROR,
+)
+"""Every code, for the errors page and the API description."""
+
+DEPTH_EXCEEDED: Final = "structure_depth_exceeded"
+"""The registered finer reason of ``schema_violation`` for nesting beyond the limit."""
+
+
+class ArkretRefused(Refused):
+    """An Arkret operation was refused and changed nothing."""
