@@ -33,7 +33,10 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self._text.encode(), other._text.encode())
+        # A lone surrogate can be held too; comparing it must not be what tells it apart.
+        return hmac.compare_digest(
+            self._text.encode("utf-8", "surrogatepass"), other._text.encode("utf-8", "surrogatepass")
+        )
 
     __hash__ = None  # type: ignore[assignment]  # a hash would be a lookup key for the secret
 
