@@ -4,8 +4,16 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
+
+
+# No deadlines: how long an example takes says something of the machine, not of the code. Where every run
+# must tell the same (and a failure must be one that anybody can repeat) the examples are fixed.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
+settings.load_profile("ci" if NO_SKIPS else "here")
 
 
 @pytest.hookimpl(wrapper=True)

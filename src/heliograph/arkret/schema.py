@@ -12,24 +12,24 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from heliograph.delivery.model import WakeupKind
+from heliograph.wire.ids import (
+    DeviceIdText,
+    DidCoreIdText,
+    DigestText,
+    EventIdText,
+    MessageIdText,
+    PushTargetIdText,
+    RealmIdText,
+    RegistrationIdText,
+    RouteTokenText,
+    StrandIdText,
+)
 
 MAX_NOTIFY_DEVICES: Final = 256
 """Devices in one notify: a person's devices, with much room; each costs a row in one transaction."""
 
 MAX_PUSH_KEY_CODE_POINTS: Final = 4_096
 
-_UUID7: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-DeviceIdText = Annotated[str, Meta(pattern=rf"\Aak:device:{_UUID7}\Z")]
-PushTargetIdText = Annotated[str, Meta(pattern=r"\Aak:pseudonym:push:[A-Za-z0-9_-]{42}[048AEIMQUYcgkosw]\Z")]
-"""43 characters whose last one leaves no stray bits: exactly 32 octets in canonical form (R018, R019)."""
-RegistrationIdText = Annotated[str, Meta(pattern=r"\A(?!ak:)[A-Za-z0-9._~-]{22,128}\Z")]
-RouteTokenText = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9._~-]{22,512}\Z")]
-EventIdText = Annotated[str, Meta(pattern=r"\Aak:event:[A-Za-z0-9_-]{44}\Z")]
-RealmIdText = Annotated[str, Meta(pattern=r"\Aak:realm:[A-Za-z0-9_-]{44}\Z")]
-StrandIdText = Annotated[str, Meta(pattern=r"\Aak:strand:[A-Za-z0-9_-]{44}\Z")]
-MessageIdText = Annotated[str, Meta(pattern=r"\Aak:message:[A-Za-z0-9_-]{44}\Z")]
-DidCoreIdText = Annotated[str, Meta(pattern=r"\Aak:did_core:[a-z0-9]+:[^\s/?#]+\Z", max_length=512)]
-DigestText = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
 InstantText = Annotated[
     str,
     Meta(

@@ -56,11 +56,11 @@ class Installation:
 
     def live(self, now: Instant) -> bool:
         """Tell whether a notify may use it: current, with a route, not expired (R097)."""
-        return (
-            self.state is InstallationState.ACTIVE
-            and self.route_end is None
-            and (self.expires_at is None or now < self.expires_at)
-        )
+        return self.state is InstallationState.ACTIVE and self.route_end is None and not self.expired(now)
+
+    def expired(self, now: Instant) -> bool:
+        """Tell whether its own expiry has passed and its route has yet to be erased for it."""
+        return self.route_end is None and self.expires_at is not None and now >= self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
