@@ -1,0 +1,410 @@
+"""The only HTTP client on the way out: drives an exchange over real connections.
+
+Everything that is the same for every provider happens here, once: deadlines, the cap on answers, pinning
+of checked addresses, limits per origin, the breaker and one telemetry call per ask. What an answer means
+is the exchange's business. Nothing here is ever logged: the client's own error texts hold URLs, which are
+capabilities, so errors are told apart by type and forgotten.
+
+Three losses must not be mixed up. *Not sent* may be repeated freely; *cut* and *timed out* may have been
+taken by the provider. The client raises one type for both a failed connection and a connection that ended
+under way, and only names the phase in the error's causes. So *not sent* needs that name, and whatever
+cannot be placed is ambiguous: a change of words in the client would cost a needless caution, never a
+second push that claims to be the first.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Protocol, TypeAlias
+
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import BuilderError, PyreqwestError, RequestError, RequestTimeoutError
+from pyreqwest.response import Response
+
+from heliograph.ambient.clock import Clock
+from heliograph.delivery.address import Refusal
+from heliograph.delivery.egress import Admitted, EgressGuard
+from heliograph.delivery.exchange import Answer, Ask, Exchange, Loss, Lost
+from heliograph.delivery.model import ProviderName, Verdict
+from heliograph.wire.instant import Instant
+
+ASKS_PER_EXCHANGE_MAX: Final = 8
+"""A token, a request, a fallback: an exchange that asks more often than this does not end."""
+
+IN_FLIGHT_PER_ORIGIN_MAX: Final = 100
+"""What HTTP/2 servers commonly allow on one connection; more would only queue inside the client."""
+
+ORIGINS_KEPT_MAX: Final = 1_024
+"""Idle origins whose state is kept. Origins with work in flight are never forgotten."""
+
+PINNED_CLIENTS_MAX: Final = 256
+"""Connection pools for checked addresses; the least recently used makes room."""
+
+ADDRESSES_TRIED_MAX: Final = 3
+"""How many checked addresses one ask tries before it is lost."""
+
+CONNECT_MS: Final = 5_000
+"""The longest wait for a connection with TLS."""
+
+IDLE_MS: Final = 300_000
+"""How long an idle connection to an operator's provider is kept: these services want long-lived ones."""
+
+PINNED_IDLE_MS: Final = 30_000
+"""How long an idle connection to a user's endpoint is kept: short, for there are many and each is rare."""
+
+PING_MS: Final = 3_000
+"""How long an HTTP/2 connection with open streams may be silent before it is pinged, and the wait for the
+pong: a peer that vanished is found before the usual ask times out."""
+
+_CONNECT_PHASE: Final = "client error (Connect)"
+
+Lane: TypeAlias = str
+"""What shares limits and a breaker: the origin of a trusted URL, or of a checked endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskSeen:
+    """What telemetry may know of one ask: no URL, no header, no body, no host.
+
+    Attributes:
+        provider: Which adapter asked.
+        status: The status of the answer, if one came.
+        loss: Why none came.
+        refusal: What the egress guard objected to.
+        duration_ms: From the ask to its end, waiting for a free place included.
+    """
+
+    provider: ProviderName
+    status: int | None
+    loss: Loss | None
+    refusal: Refusal | None
+    duration_ms: int
+
+
+class Breaker(Protocol):
+    """Decides per lane whether asking makes sense now. It hears the end of every ask."""
+
+    def admits(self, lane: Lane, now: Instant) -> bool:
+        """Tell whether an ask may go out now; if not it is lost unsent."""
+        ...
+
+    def heard(self, lane: Lane, heard: Answer | Lost, now: Instant) -> None:
+        """Learn how an ask on this lane ended."""
+        ...
+
+
+class UnsendableError(ValueError):
+    """The client cannot send this ask: its URL or a header is not one. The text holds neither."""
+
+
+class _Lane:
+    """The state of one origin: free places, and whether a connection is known to work."""
+
+    __slots__ = ("opening", "places", "users", "warm")
+
+    def __init__(self, places: int) -> None:
+        self.places = asyncio.Semaphore(places)
+        self.opening = asyncio.Lock()
+        self.users = 0
+        self.warm = False
+
+
+class Carrier:
+    """Carries exchanges. Build one per process and close it at the end.
+
+    Args:
+        clock: Tells the time.
+        guard: Judges endpoints that users supply.
+        observe: Called once for every ask, on the event loop; must be quick and must not raise.
+        breaker: Asked before and told after every ask; none means that every lane is open.
+        extra_ca_pem: More certificate authorities to trust, for labs and private services.
+        in_flight_per_origin: At most so many asks to one origin at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        guard: EgressGuard,
+        observe: Callable[[AskSeen], None] | None = None,
+        breaker: Breaker | None = None,
+        extra_ca_pem: bytes | None = None,
+        in_flight_per_origin: int = IN_FLIGHT_PER_ORIGIN_MAX,
+    ) -> None:
+        self._clock = clock
+        self._guard = guard
+        self._observe = observe
+        self._breaker = breaker
+        self._extra_ca_pem = _checked_pem(extra_ca_pem)
+        self._in_flight = in_flight_per_origin
+        self._trusted: Client | None = None
+        self._pinned: dict[tuple[str, str], asyncio.Task[Client]] = {}
+        self._lanes: dict[Lane, _Lane] = {}
+        self._closed = False
+
+    async def carry(self, exchange: Exchange, *, provider: ProviderName, until: Instant) -> Verdict:
+        """Drive an exchange to its verdict.
+
+        Args:
+            exchange: A fresh exchange.
+            provider: The adapter's name, for telemetry.
+            until: When the delivery is worth nothing any more; no ask begins or lasts beyond it.
+
+        Returns:
+            What the exchange returned.
+
+        Raises:
+            RuntimeError: The exchange asked too often, or the carrier is closed: a bug.
+            UnsendableError: An ask to an operator's host has a URL or a header that is none: a bug.
+        """
+        try:
+            ask = next(exchange)
+            for _ in range(ASKS_PER_EXCHANGE_MAX):
+                ask = exchange.send(await self._ask(ask, provider, until))
+        except StopIteration as end:
+            verdict = end.value
+            assert isinstance(verdict, Verdict)  # noqa: S101 - the type of Exchange, which a generator erases
+            return verdict
+        finally:
+            exchange.close()
+        raise RuntimeError(f"an exchange of {provider} asked more than {ASKS_PER_EXCHANGE_MAX} times")
+
+    async def close(self) -> None:
+        """Close every connection. Asks still under way are lost."""
+        self._closed = True
+        clients = [self._trusted] if self._trusted is not None else []
+        for building in self._pinned.values():
+            if building.done() and not building.cancelled() and building.exception() is None:
+                clients.append(building.result())
+            else:
+                building.cancel()
+        self._pinned.clear()
+        self._trusted = None
+        for client in clients:
+            await client.close()
+
+    async def _ask(self, ask: Ask, provider: ProviderName, until: Instant) -> Answer | Lost:
+        if self._closed:
+            raise RuntimeError("the carrier is closed")
+        begun = self._clock.monotonic()
+        patience_ms = min(ask.timeout_ms, until - self._clock.now())
+        refusal: Refusal | None = None
+        heard: Answer | Lost = Lost(Loss.NOT_SENT)
+        if patience_ms > 0:
+            sent, refusal = await self._guarded(ask, begun + patience_ms / 1_000)
+            heard = sent
+        if self._observe is not None:
+            self._observe(
+                AskSeen(
+                    provider=provider,
+                    status=heard.status if isinstance(heard, Answer) else None,
+                    loss=heard.loss if isinstance(heard, Lost) else None,
+                    refusal=refusal,
+                    duration_ms=int((self._clock.monotonic() - begun) * 1_000),
+                )
+            )
+        return heard
+
+    async def _guarded(self, ask: Ask, deadline: float) -> tuple[Answer | Lost, Refusal | None]:
+        """Let the guard judge an endpoint that a user supplied, then send."""
+        url = ask.url.reveal()
+        if not ask.untrusted_host:
+            return await self._in_lane(_origin(url), ask, deadline, [(url, None)]), None
+        try:
+            async with asyncio.timeout(deadline - self._clock.monotonic()):
+                admitted = await self._guard.admit(url, self._clock.now())
+        except TimeoutError:
+            return Lost(Loss.NOT_SENT), None
+        if admitted is Refusal.UNRESOLVED:
+            return Lost(Loss.NOT_SENT), admitted
+        if isinstance(admitted, Refusal):
+            return Lost(Loss.REFUSED_EGRESS), admitted
+        try:
+            heard = await self._in_lane(admitted.endpoint.origin, ask, deadline, self._targets(admitted))
+        except (
+            UnsendableError
+        ):  # the guard and the client read this URL differently: nobody is to be believed
+            return Lost(Loss.REFUSED_EGRESS), Refusal.NOT_A_URL
+        return heard, None
+
+    def _targets(self, admitted: Admitted) -> list[tuple[str, tuple[str, str] | None]]:
+        """Order the checked addresses: those with open connections first."""
+        host = admitted.endpoint.host
+        known = [address for address in admitted.addresses if (host, address) in self._pinned]
+        fresh = [address for address in admitted.addresses if (host, address) not in self._pinned]
+        return [(admitted.endpoint.url, (host, address)) for address in (known + fresh)[:ADDRESSES_TRIED_MAX]]
+
+    async def _in_lane(
+        self, origin: Lane, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+    ) -> Answer | Lost:
+        """Wait for a free place at the origin, then send.
+
+        Until an origin has answered once, asks go one at a time: the client would otherwise open a
+        connection for each, and some providers allow a single stream until they know us.
+        """
+        if self._breaker is not None and not self._breaker.admits(origin, self._clock.now()):
+            return Lost(Loss.NOT_SENT)
+        lane = self._lane(origin)
+        lane.users += 1
+        try:
+            async with asyncio.timeout(deadline - self._clock.monotonic()) as waiting:
+                async with lane.places:
+                    opening = not lane.warm
+                    if opening:
+                        await lane.opening.acquire()
+                    try:
+                        if opening and lane.warm:
+                            lane.opening.release()
+                            opening = False
+                        waiting.reschedule(None)  # from here on the client keeps the time
+                        heard = await self._send_to_any(ask, deadline, targets)
+                        lane.warm = isinstance(heard, Answer) or (lane.warm and heard.loss is Loss.TIMED_OUT)
+                    finally:
+                        if opening:
+                            lane.opening.release()
+        except TimeoutError:
+            return Lost(Loss.NOT_SENT)
+        finally:
+            lane.users -= 1
+        if self._breaker is not None:
+            self._breaker.heard(origin, heard, self._clock.now())
+        return heard
+
+    def _lane(self, origin: Lane) -> _Lane:
+        lane = self._lanes.pop(origin, None)
+        if lane is None:
+            if len(self._lanes) >= ORIGINS_KEPT_MAX:
+                idle = next((name for name, kept in self._lanes.items() if kept.users == 0), None)
+                if idle is not None:
+                    del self._lanes[idle]
+            lane = _Lane(self._in_flight)
+        self._lanes[origin] = lane
+        return lane
+
+    async def _send_to_any(
+        self, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+    ) -> Answer | Lost:
+        heard: Answer | Lost = Lost(Loss.NOT_SENT)
+        for url, pin in targets:
+            client = await self._client(pin)
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                return Lost(Loss.NOT_SENT)
+            heard = await _send(client, ask, url, left)
+            if isinstance(heard, Answer) or heard.loss is not Loss.NOT_SENT:
+                return heard
+        return heard
+
+    async def _client(self, pin: tuple[str, str] | None) -> Client:
+        """Return the client whose connections go where they may go."""
+        if pin is None:
+            if self._trusted is None:
+                self._trusted = _build(self._extra_ca_pem, None)
+            return self._trusted
+        building = self._pinned.pop(pin, None)
+        if building is None or (building.done() and building.exception() is not None):
+            # Building reads the machine's certificate authorities: tens of milliseconds, off the loop.
+            building = asyncio.create_task(asyncio.to_thread(_build, self._extra_ca_pem, pin))
+            while len(self._pinned) >= PINNED_CLIENTS_MAX:
+                # Dropped, not closed: asks under way keep it alive until they end.
+                del self._pinned[next(iter(self._pinned))]
+        self._pinned[pin] = building
+        return await asyncio.shield(building)
+
+
+def _checked_pem(pem: bytes | None) -> bytes | None:
+    """Refuse a bundle that holds no certificate, at start and not at the first send."""
+    if pem is not None:
+        try:
+            ssl.create_default_context(cadata=pem.decode("ascii"))
+        except (ssl.SSLError, UnicodeDecodeError):
+            raise ValueError("the extra certificate authorities are not a PEM bundle") from None
+    return pem
+
+
+def _build(extra_ca_pem: bytes | None, pin: tuple[str, str] | None) -> Client:
+    """Build a client that follows nobody: no redirects, no proxy from the environment, no cookies."""
+    builder = (
+        ClientBuilder()
+        .user_agent("heliograph")
+        .follow_redirects(enable=False)
+        .referer(enable=False)
+        .no_proxy()
+        .default_cookie_store(enable=False)
+        .gzip(enable=False)
+        .brotli(enable=False)
+        .zstd(enable=False)
+        .deflate(enable=False)
+        .http2(enable=True)
+        .http2_keep_alive_interval(timedelta(milliseconds=PING_MS))
+        .http2_keep_alive_timeout(timedelta(milliseconds=PING_MS))
+        .connect_timeout(timedelta(milliseconds=CONNECT_MS))
+        .pool_idle_timeout(timedelta(milliseconds=IDLE_MS if pin is None else PINNED_IDLE_MS))
+    )
+    if extra_ca_pem is not None:
+        builder = builder.add_root_certificate_pem(extra_ca_pem)
+    if pin is not None:
+        host, address = pin
+        builder = builder.https_only(enable=True).resolve(host, address, 0)
+    return builder.build()
+
+
+async def _send(client: Client, ask: Ask, url: str, seconds: float) -> Answer | Lost:
+    """Make one request and read its answer up to the ask's limit."""
+    try:
+        request = (
+            client.request(ask.method, url)
+            .headers(dict(ask.headers))
+            .body_bytes(ask.body)
+            .timeout(timedelta(seconds=seconds))
+            .build_streamed()
+        )
+    except (BuilderError, ValueError):
+        raise UnsendableError(
+            "the ask's URL or a header of it cannot be sent"
+        ) from None  # its text holds both
+    try:
+        async with request as response:
+            return await _read(response, ask.body_limit)
+    except BuilderError:
+        raise UnsendableError("the ask's URL or a header of it cannot be sent") from None
+    except RequestError as error:
+        return Lost(_loss(error))
+
+
+async def _read(response: Response, limit: int) -> Answer | Lost:
+    """Read an answer's body up to the limit and leave the rest.
+
+    An answer that breaks off is still an answer when its status says that the request was taken; any other
+    one is cut, for what broke off may be what gives the status its meaning.
+    """
+    body = bytearray()
+    try:
+        while len(body) < limit:
+            chunk = await response.body_reader.read(limit - len(body))
+            if chunk is None:
+                break
+            body += chunk
+    except RequestError as error:
+        if not 200 <= response.status < 300:  # noqa: PLR2004 - the success class of HTTP
+            return Lost(Loss.TIMED_OUT if isinstance(error, RequestTimeoutError) else Loss.CUT)
+    headers: dict[str, str] = {}
+    for name, value in response.headers.items():
+        headers.setdefault(name.lower(), value)
+    return Answer(response.status, headers, bytes(body[:limit]))
+
+
+def _loss(error: PyreqwestError) -> Loss:
+    """Tell what a failed request means. Whatever cannot be placed is ambiguous."""
+    causes = (error.details.get("causes") if isinstance(error, RequestError) else None) or []
+    if any(cause["message"] == _CONNECT_PHASE for cause in causes):
+        return Loss.NOT_SENT
+    return Loss.TIMED_OUT if isinstance(error, RequestTimeoutError) else Loss.CUT
+
+
+def _origin(url: str) -> Lane:
+    """Return scheme, host and port of an operator's URL, as the lane's name."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.split('/', 1)[0].split('?', 1)[0]}".lower()

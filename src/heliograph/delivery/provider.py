@@ -1,0 +1,54 @@
+"""What every provider adapter is.
+
+An adapter is pure: it checks push keys, and it turns a delivery and a moment into an exchange. Sending,
+waiting, limits and redaction belong to the carrier; what an outcome means for the route belongs to the
+handler.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from heliograph.delivery.exchange import Exchange, Moment
+from heliograph.delivery.model import Delivery, ProviderName, Wakeup
+from heliograph.wire.secret import Secret
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """A third-party push service, seen from our side.
+
+    Implementations hold settings and perhaps a bounded cache of signatures; never a socket or a clock.
+    """
+
+    @property
+    def name(self) -> ProviderName:
+        """The adapter's folder name, as it stands in routes and settings."""
+        ...
+
+    def check_push_key(self, push_key: Secret) -> None:
+        """Check that a push key could be one of this provider's, without asking the provider.
+
+        Args:
+            push_key: What a device registered, 1 to 4,096 code points. It goes nowhere else (R117).
+
+        Raises:
+            Malformed: It cannot be one. The text never repeats any part of it.
+        """
+        ...
+
+    def fits(self, wakeup: Wakeup) -> bool:
+        """Tell whether a wakeup fits the provider's payload budget; if not, it can go to nobody."""
+        ...
+
+    def exchange(self, delivery: Delivery, moment: Moment) -> Exchange:
+        """Begin the conversation that makes one attempt.
+
+        Args:
+            delivery: What goes where. Its ``delivery_id`` is the same on every attempt, and so is every
+                id that the provider sees, so that a repeat after a lost answer shows once.
+            moment: The time and fresh random octets.
+
+        Returns:
+            A generator of asks that returns one of the ten outcomes. It never raises for anything that a
+            push key, a provider or a network can do.
+        """
+        ...

@@ -1,0 +1,139 @@
+"""The push key of Web Push: a browser's subscription, as text.
+
+The form is ``webpush:`` followed by the JSON that a browser's ``PushSubscription.toJSON()`` gives:
+
+    webpush:{"endpoint":"https://…","expirationTime":null,"keys":{"p256dh":"…","auth":"…"}}
+
+The prefix names the form, so that a push key of another kind that strays here is refused as what it is.
+"""
+
+import binascii
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from heliograph.delivery.address import Refusal
+from heliograph.delivery.egress import EgressRules, Endpoint, read_endpoint
+from heliograph.wire.instant import Instant
+from heliograph.wire.malformed import Malformed
+from heliograph.wire.secret import Secret
+
+PREFIX: Final = "webpush:"
+
+PUSH_KEY_CODE_POINTS_MAX: Final = 4_096
+"""The longest push key that the wire schema lets through; a subscription is a quarter of it."""
+
+POINT_OCTETS: Final = 65
+"""An uncompressed P-256 point: a format octet and two coordinates (RFC 8291 3.2)."""
+
+AUTH_OCTETS: Final = 16
+"""The authentication secret (RFC 8291 3.2)."""
+
+EXPIRATION_MS_MAX: Final = 253_402_300_799_999
+"""The end of year 9999: later is not a time."""
+
+_UNCOMPRESSED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A browser's subscription. Its repr shows nothing of it.
+
+    Attributes:
+        endpoint: Where the push service takes messages for it; a capability.
+        p256dh: The browser's public key, a point on the curve.
+        auth: The secret that it shares with us.
+        expires_at: When the push service said that it ends, or None.
+    """
+
+    endpoint: Endpoint = field(repr=False)
+    p256dh: ec.EllipticCurvePublicKey = field(repr=False)
+    auth: bytes = field(repr=False)
+    expires_at: Instant | None = field(repr=False, default=None)
+
+
+def read_subscription(push_key: Secret, rules: EgressRules) -> Subscription:
+    """Read a push key of Web Push.
+
+    Args:
+        push_key: The text that was registered.
+        rules: Which endpoints may be called.
+
+    Returns:
+        The subscription.
+
+    Raises:
+        Malformed: It is not in the documented form, or its endpoint may not be called.
+    """
+    text = push_key.reveal()
+    if len(text) > PUSH_KEY_CODE_POINTS_MAX:
+        raise Malformed("push_key", f"must have at most {PUSH_KEY_CODE_POINTS_MAX} characters")
+    if not text.startswith(PREFIX):
+        raise Malformed("push_key", f"must be {PREFIX} followed by a PushSubscription as JSON")
+    document = _closed(_json(text.removeprefix(PREFIX)), "push_key", {"endpoint", "keys"}, {"expirationTime"})
+    keys = _closed(document["keys"], "push_key.keys", {"p256dh", "auth"}, set())
+    endpoint = document["endpoint"]
+    if not isinstance(endpoint, str):
+        raise Malformed("push_key.endpoint", "must be a string")
+    read = read_endpoint(endpoint, rules)
+    if isinstance(read, Refusal):
+        raise Malformed("push_key.endpoint", f"may not be called: {read.value}")
+    expires_at = document.get("expirationTime")
+    if expires_at is not None and (type(expires_at) is not int or not 0 <= expires_at <= EXPIRATION_MS_MAX):
+        raise Malformed("push_key.expirationTime", "must be null or a whole number of milliseconds")
+    return Subscription(
+        endpoint=read,
+        p256dh=_point(_octets(keys["p256dh"], "push_key.keys.p256dh", POINT_OCTETS)),
+        auth=_octets(keys["auth"], "push_key.keys.auth", AUTH_OCTETS),
+        expires_at=expires_at,
+    )
+
+
+def _json(text: str) -> object:
+    def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            raise Malformed("push_key", "must not name a member twice")
+        return members
+
+    try:
+        return json.loads(text, object_pairs_hook=without_repeats)
+    except (json.JSONDecodeError, RecursionError):
+        raise Malformed("push_key", "must hold one JSON object after the prefix") from None
+
+
+def _closed(value: object, field_name: str, required: set[str], optional: set[str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Malformed(field_name, "must be an object")
+    if not required <= value.keys() <= required | optional:
+        raise Malformed(field_name, f"must hold {', '.join(sorted(required))} and nothing unknown")
+    return value
+
+
+def _octets(value: object, field_name: str, length: int) -> bytes:
+    """Read unpadded base64url in its one canonical form."""
+    if not isinstance(value, str) or not value.isascii():
+        raise Malformed(field_name, "must be unpadded base64url")
+    try:
+        octets = urlsafe_b64decode(value + "=" * (-len(value) % 4))
+    except (binascii.Error, ValueError):
+        raise Malformed(field_name, "must be unpadded base64url") from None
+    if urlsafe_b64encode(octets).rstrip(b"=").decode() != value:
+        raise Malformed(field_name, "must be unpadded base64url")
+    if len(octets) != length:
+        raise Malformed(field_name, f"must be {length} octets")
+    return octets
+
+
+def _point(octets: bytes) -> ec.EllipticCurvePublicKey:
+    """Read a point and check that it lies on the curve: any other would leak our side of the secret."""
+    problem = "must be an uncompressed point on P-256"
+    if octets[0] != _UNCOMPRESSED:
+        raise Malformed("push_key.keys.p256dh", problem)
+    try:
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), octets)
+    except ValueError:
+        raise Malformed("push_key.keys.p256dh", problem) from None
