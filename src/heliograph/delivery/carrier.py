@@ -359,6 +359,7 @@ async def _send(client: Client, ask: Ask, url: str, seconds: float) -> Answer | 
             .headers(dict(ask.headers))
             .body_bytes(ask.body)
             .timeout(timedelta(seconds=seconds))
+            .streamed_read_buffer_limit(0)
             .build_streamed()
         )
     except (BuilderError, ValueError):
