@@ -46,7 +46,9 @@ ADDRESSES_TRIED_MAX: Final = 3
 """How many checked addresses one ask tries before it is lost."""
 
 CONNECT_MS: Final = 5_000
-"""The longest wait for a connection with TLS."""
+"""The longest wait for a connection with TLS. Shorter than an ask's usual patience, so that a host that
+cannot be reached is known as unsent; where the ask's time ends first, the client cannot tell which wait it
+was and the loss counts as ambiguous."""
 
 IDLE_MS: Final = 300_000
 """How long an idle connection to an operator's provider is kept: these services want long-lived ones."""
@@ -121,6 +123,7 @@ class Carrier:
         breaker: Asked before and told after every ask; none means that every lane is open.
         extra_ca_pem: More certificate authorities to trust, for labs and private services.
         in_flight_per_origin: At most so many asks to one origin at a time.
+        connect_ms: The longest wait for a connection with TLS.
     """
 
     def __init__(
@@ -132,6 +135,7 @@ class Carrier:
         breaker: Breaker | None = None,
         extra_ca_pem: bytes | None = None,
         in_flight_per_origin: int = IN_FLIGHT_PER_ORIGIN_MAX,
+        connect_ms: int = CONNECT_MS,
     ) -> None:
         self._clock = clock
         self._guard = guard
@@ -139,6 +143,7 @@ class Carrier:
         self._breaker = breaker
         self._extra_ca_pem = _checked_pem(extra_ca_pem)
         self._in_flight = in_flight_per_origin
+        self._connect_ms = connect_ms
         self._trusted: Client | None = None
         self._pinned: dict[tuple[str, str], asyncio.Task[Client]] = {}
         self._lanes: dict[Lane, _Lane] = {}
@@ -301,12 +306,14 @@ class Carrier:
         """Return the client whose connections go where they may go."""
         if pin is None:
             if self._trusted is None:
-                self._trusted = _build(self._extra_ca_pem, None)
+                self._trusted = _build(self._extra_ca_pem, self._connect_ms, None)
             return self._trusted
         building = self._pinned.pop(pin, None)
         if building is None or (building.done() and building.exception() is not None):
             # Building reads the machine's certificate authorities: tens of milliseconds, off the loop.
-            building = asyncio.create_task(asyncio.to_thread(_build, self._extra_ca_pem, pin))
+            building = asyncio.create_task(
+                asyncio.to_thread(_build, self._extra_ca_pem, self._connect_ms, pin)
+            )
             while len(self._pinned) >= PINNED_CLIENTS_MAX:
                 # Dropped, not closed: asks under way keep it alive until they end.
                 del self._pinned[next(iter(self._pinned))]
@@ -324,7 +331,7 @@ def _checked_pem(pem: bytes | None) -> bytes | None:
     return pem
 
 
-def _build(extra_ca_pem: bytes | None, pin: tuple[str, str] | None) -> Client:
+def _build(extra_ca_pem: bytes | None, connect_ms: int, pin: tuple[str, str] | None) -> Client:
     """Build a client that follows nobody: no redirects, no proxy from the environment, no cookies."""
     builder = (
         ClientBuilder()
@@ -340,7 +347,7 @@ def _build(extra_ca_pem: bytes | None, pin: tuple[str, str] | None) -> Client:
         .http2(enable=True)
         .http2_keep_alive_interval(timedelta(milliseconds=PING_MS))
         .http2_keep_alive_timeout(timedelta(milliseconds=PING_MS))
-        .connect_timeout(timedelta(milliseconds=CONNECT_MS))
+        .connect_timeout(timedelta(milliseconds=connect_ms))
         .pool_idle_timeout(timedelta(milliseconds=IDLE_MS if pin is None else PINNED_IDLE_MS))
     )
     if extra_ca_pem is not None:
