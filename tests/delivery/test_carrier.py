@@ -92,6 +92,11 @@ def always(reaction: Reaction, heard: list[Heard] | None = None) -> Callable[[He
     return react
 
 
+def in_turn(reactions: Sequence[Reaction]) -> Callable[[Heard], Reaction]:
+    left = list(reactions)
+    return lambda _: left.pop(0)
+
+
 def tls(*names: str) -> ssl.SSLContext:
     return AUTHORITY.server_context(CLOCK.now(), names)
 
@@ -294,8 +299,7 @@ REACTIONS: list[Reaction] = [Reply(201), Spoiled(Misbehaviour.CUT), Reply(202)]
 @pytest.mark.anyio
 async def test_a_connection_that_was_closed_while_idle_costs_nothing() -> None:
     """The next ask opens a new one instead of failing on the old."""
-    reactions = iter(REACTIONS)
-    async with Receiver.start(lambda _: next(reactions)) as server, carrier() as by:
+    async with Receiver.start(in_turn(REACTIONS)) as server, carrier() as by:
         url = f"http://127.0.0.1:{server.port}/x"
         heard = [await ask_once(by, trusted(url)) for _ in range(3)]
 
@@ -422,6 +426,13 @@ async def test_the_breaker_hears_every_end_by_origin() -> None:
     assert [lane for lane, _ in gate.told] == [f"http://127.0.0.1:{server.port}"]
 
 
+MARKED: list[Reaction] = [
+    Reply(400, {}, MARK.encode()),
+    Spoiled(Misbehaviour.CUT),
+    Spoiled(Misbehaviour.NOT_HTTP),
+]
+
+
 @pytest.mark.anyio
 async def test_no_log_line_and_no_telemetry_knows_an_address_or_a_body(
     caplog: pytest.LogCaptureFixture,
@@ -429,11 +440,8 @@ async def test_no_log_line_and_no_telemetry_knows_an_address_or_a_body(
     """S4: at the most talkative level, on good and bad paths alike."""
     caplog.set_level(logging.DEBUG)
     recorder = Recorder()
-    reactions = iter(
-        [Reply(400, {}, MARK.encode()), Spoiled(Misbehaviour.CUT), Spoiled(Misbehaviour.NOT_HTTP)]
-    )
     async with (
-        Receiver.start(lambda _: next(reactions), tls(NAME)) as server,
+        Receiver.start(in_turn(MARKED), tls(NAME)) as server,
         carrier(port=server.port, observe=recorder) as by,
     ):
         ask = Ask(
@@ -499,11 +507,16 @@ async def test_a_canceled_carry_closes_its_exchange() -> None:
             closed.append(True)
         return Verdict(Outcome.ACCEPTED, "test")
 
-    async with Receiver.start(always(Spoiled(Misbehaviour.HANG))) as server, carrier() as by:
+    arrived = asyncio.Event()
+
+    def react(_: Heard) -> Reaction:
+        arrived.set()
+        return Spoiled(Misbehaviour.HANG)
+
+    async with Receiver.start(react) as server, carrier() as by:
         ask = trusted(f"http://127.0.0.1:{server.port}/x")
         task = asyncio.create_task(by.carry(waiting(ask), provider="test", until=CLOCK.now() + LIFE_MS))
-        while server.connections == 0:
-            await asyncio.sleep(0)
+        await arrived.wait()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

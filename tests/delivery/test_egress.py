@@ -86,7 +86,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("url", "why"), REFUSED.items())
 def test_an_endpoint_with_a_doubtful_spelling_is_refused(url: str, why: Refusal) -> None:
-    """S1: userinfo, ports, literals in every spelling, and what two readers of URLs could read differently."""
+    """S1: userinfo, ports, literals in every spelling, and whatever readers of URLs disagree about."""
     assert read_endpoint(url, STRICT) is why
 
 

@@ -8,7 +8,6 @@ gives, on demand: per subscription, or from a queue.
 import contextlib
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from heliograph.lab.receiver import (
     Spoiled,
     capture,
 )
+from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
 from heliograph.wire.secret import Secret
 
@@ -239,7 +239,7 @@ class WebPushService:
         document = {
             "endpoint": endpoint,
             "expirationTime": None,
-            "keys": {"p256dh": _base64url(_point(key.public_key())), "auth": _base64url(auth)},
+            "keys": {"p256dh": base64url.encode(_point(key.public_key())), "auth": base64url.encode(auth)},
         }
         subscription = BrowserSubscription(
             endpoint=endpoint,
@@ -298,7 +298,7 @@ class WebPushService:
             return self._refused("the body is empty or too large", _errno(413, 104))
         try:
             claims = self._identified(headers.get("authorization", ""), subscription)
-        except _NotIdentifiedError as problem:
+        except (_NotIdentifiedError, ValueError) as problem:
             return self._refused(str(problem), _reason(403, "BadJwtToken"))
         plaintext = _decrypted(heard, subscription)
         if plaintext is None:
@@ -316,18 +316,18 @@ class WebPushService:
         head, body, signature, key = match.groups()
         if subscription.application_server_key not in (None, key):
             raise _NotIdentifiedError("another key than the one subscribed with")
-        raw = _octets(signature)
+        raw = base64url.decode(signature, "signature")
         if len(raw) != 64:  # noqa: PLR2004 - r and s of P-256
             raise _NotIdentifiedError("the signature is not r and s")
         der = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), _octets(key))
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), base64url.decode(key, "k"))
         try:
             public.verify(der, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
         except InvalidSignature:
             raise _NotIdentifiedError("the signature does not verify") from None
-        if json.loads(_octets(head)) != {"typ": "JWT", "alg": "ES256"}:
+        if json.loads(base64url.decode(head, "header")) != {"typ": "JWT", "alg": "ES256"}:
             raise _NotIdentifiedError("the token's header is not ES256")
-        claims = json.loads(_octets(body))
+        claims = json.loads(base64url.decode(body, "claims"))
         seconds = self._now() // 1_000
         if claims.get("aud") != self.origin:
             raise _NotIdentifiedError("aud is not this origin")
@@ -372,11 +372,3 @@ def _known(answer: str) -> str:
 
 def _point(key: ec.EllipticCurvePublicKey) -> bytes:
     return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-
-
-def _base64url(octets: bytes) -> str:
-    return urlsafe_b64encode(octets).rstrip(b"=").decode()
-
-
-def _octets(text: str) -> bytes:
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

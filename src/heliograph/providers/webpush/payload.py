@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-from base64 import urlsafe_b64encode
 from typing import Final, assert_never
 
 import msgspec
 
 from heliograph.delivery.blind import BLIND_PAYLOAD_OCTETS_MAX, blind_members
 from heliograph.delivery.model import Delivery, Wakeup, WakeupKind
+from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
 
 PADDED_OCTETS: Final = BLIND_PAYLOAD_OCTETS_MAX
@@ -53,7 +53,7 @@ def topic(delivery: Delivery) -> str:
     if delivery.collapse_key is not None and _TOPIC.fullmatch(delivery.collapse_key):
         return delivery.collapse_key
     source = delivery.delivery_id if delivery.collapse_key is None else delivery.collapse_key
-    return urlsafe_b64encode(hashlib.sha256(source.encode()).digest()).decode()[:TOPIC_CHARACTERS_MAX]
+    return base64url.encode(hashlib.sha256(source.encode()).digest())[:TOPIC_CHARACTERS_MAX]
 
 
 def urgency(kind: WakeupKind) -> str:

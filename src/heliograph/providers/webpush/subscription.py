@@ -7,9 +7,6 @@ The form is ``webpush:`` followed by the JSON that a browser's ``PushSubscriptio
 The prefix names the form, so that a push key of another kind that strays here is refused as what it is.
 """
 
-import binascii
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,9 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from heliograph.delivery.address import Refusal
 from heliograph.delivery.egress import EgressRules, Endpoint, read_endpoint
+from heliograph.wire import base64url, strict_json
 from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
+from heliograph.wire.strict_json import JsonLimits, JsonRefused
 
 PREFIX: Final = "webpush:"
 
@@ -36,6 +35,10 @@ EXPIRATION_MS_MAX: Final = 253_402_300_799_999
 """The end of year 9999: later is not a time."""
 
 _UNCOMPRESSED: Final = 4
+_JSON_LIMITS: Final = JsonLimits(
+    octets_max=4 * PUSH_KEY_CODE_POINTS_MAX, depth_max=4, integers_only=False, nfc=False
+)
+"""Four octets spell any code point; the document has two levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,12 @@ def read_subscription(push_key: Secret, rules: EgressRules) -> Subscription:
 
 
 def _json(text: str) -> object:
-    def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            raise Malformed("push_key", "must not name a member twice")
-        return members
-
     try:
-        return json.loads(text, object_pairs_hook=without_repeats)
-    except (json.JSONDecodeError, RecursionError):
-        raise Malformed("push_key", "must hold one JSON object after the prefix") from None
+        return strict_json.loads(text.encode("utf-8", "surrogatepass"), _JSON_LIMITS)
+    except JsonRefused:  # its text is dropped: nothing that was seen inside a push key is repeated
+        raise Malformed(
+            "push_key", "must hold one JSON object after the prefix, without repeated members"
+        ) from None
 
 
 def _closed(value: object, field_name: str, required: set[str], optional: set[str]) -> dict[str, Any]:
@@ -114,18 +113,9 @@ def _closed(value: object, field_name: str, required: set[str], optional: set[st
 
 
 def _octets(value: object, field_name: str, length: int) -> bytes:
-    """Read unpadded base64url in its one canonical form."""
-    if not isinstance(value, str) or not value.isascii():
-        raise Malformed(field_name, "must be unpadded base64url")
-    try:
-        octets = urlsafe_b64decode(value + "=" * (-len(value) % 4))
-    except (binascii.Error, ValueError):
-        raise Malformed(field_name, "must be unpadded base64url") from None
-    if urlsafe_b64encode(octets).rstrip(b"=").decode() != value:
-        raise Malformed(field_name, "must be unpadded base64url")
-    if len(octets) != length:
-        raise Malformed(field_name, f"must be {length} octets")
-    return octets
+    if not isinstance(value, str):
+        raise Malformed(field_name, "must be a string")
+    return base64url.decode_exactly(value, length, field_name)
 
 
 def _point(octets: bytes) -> ec.EllipticCurvePublicKey:

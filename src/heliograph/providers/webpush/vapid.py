@@ -1,8 +1,6 @@
 """Voluntary identification of the application server: RFC 8292 tokens, one per push service. Pure."""
 
-import binascii
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -10,6 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
@@ -52,7 +51,7 @@ class VapidKey:
         point = self._key.public_key().public_bytes(
             serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
         )
-        self.public_key: str = _base64url(point)
+        self.public_key: str = base64url.encode(point)
         """What a browser needs as ``applicationServerKey``: 87 characters of base64url. Not a secret."""
 
     def __repr__(self) -> str:
@@ -79,14 +78,14 @@ class VapidKey:
     def _sign(self, claims: dict[str, str | int]) -> str:
         """Sign claims as a compact ES256 token: the raw pair r and s, not DER (RFC 7518 3.4)."""
         signed = ".".join(
-            _base64url(json.dumps(part, separators=(",", ":")).encode())
+            base64url.encode(json.dumps(part, separators=(",", ":")).encode())
             for part in ({"typ": "JWT", "alg": "ES256"}, claims)
         )
         # Deterministic (RFC 6979): no randomness is read here, and a weak source could not reveal the key.
         der = self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         r, s = decode_dss_signature(der)
         raw = r.to_bytes(_COORDINATE_OCTETS, "big") + s.to_bytes(_COORDINATE_OCTETS, "big")
-        return f"{signed}.{_base64url(raw)}"
+        return f"{signed}.{base64url.encode(raw)}"
 
 
 def _read_key(text: str, field: str) -> ec.EllipticCurvePrivateKey:
@@ -95,16 +94,10 @@ def _read_key(text: str, field: str) -> ec.EllipticCurvePrivateKey:
         if text.startswith("-----BEGIN "):
             key = serialization.load_pem_private_key(text.encode("ascii"), password=None)
         else:
-            octets = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            if len(octets) != _COORDINATE_OCTETS or _base64url(octets) != text:
-                raise Malformed(field, problem)
+            octets = base64url.decode_exactly(text, _COORDINATE_OCTETS, field)
             key = ec.derive_private_key(int.from_bytes(octets, "big"), ec.SECP256R1())
-    except (ValueError, TypeError, UnicodeEncodeError, binascii.Error):
+    except (ValueError, TypeError):  # Malformed is a ValueError too
         raise Malformed(field, problem) from None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
         raise Malformed(field, problem)
     return key
-
-
-def _base64url(octets: bytes) -> str:
-    return urlsafe_b64encode(octets).rstrip(b"=").decode()
