@@ -6,6 +6,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import egress_verifier
+
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 
 
@@ -26,6 +28,17 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_leaves_that_must_not() -> Generator[None]:
+    """Hold every request that a provider server heard against the allow-list, once the suite is done."""
+    yield
+    found = {
+        problem for captured in egress_verifier.CAPTURED for problem in egress_verifier.problems(captured)
+    }
+
+    assert found == set()
 
 
 @pytest.fixture
