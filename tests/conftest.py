@@ -7,6 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import egress_verifier
+from tests.databases import database
+
+__all__ = ["database"]
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 

@@ -1,0 +1,23 @@
+-- name: create
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    version    BIGINT NOT NULL PRIMARY KEY,
+    name       TEXT   NOT NULL,
+    checksum   TEXT   NOT NULL,
+    oldest     BIGINT NOT NULL,
+    applied_at BIGINT NOT NULL
+);
+
+-- name: exists (sqlite)
+-- why: each database keeps its catalogue elsewhere
+SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations';
+
+-- name: exists (postgres)
+-- why: each database keeps its catalogue elsewhere
+SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'schema_migrations';
+
+-- name: applied
+SELECT version, name, checksum, oldest FROM schema_migrations ORDER BY version;
+
+-- name: record
+INSERT INTO schema_migrations (version, name, checksum, oldest, applied_at)
+VALUES (:version, :name, :checksum, :oldest, :applied_at);
