@@ -2,7 +2,6 @@
 
 import os
 import random
-import uuid
 from typing import Protocol, final
 
 from heliograph.wire.instant import Instant
@@ -36,7 +35,8 @@ class SystemEntropy:
         """Return a time-ordered UUID: 48 bits of milliseconds, 74 random bits (RFC 9562)."""
         drawn = int.from_bytes(os.urandom(10), "big")
         value = (now & 0xFFFFFFFFFFFF) << 80 | 0x7 << 76 | (drawn >> 62 & 0xFFF) << 64
-        return str(uuid.UUID(int=value | 0b10 << 62 | drawn & 0x3FFFFFFFFFFFFFFF))
+        text = f"{value | 0b10 << 62 | drawn & 0x3FFFFFFFFFFFFFFF:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def fraction(self) -> float:
         """Return a number in [0, 1) for jitter."""

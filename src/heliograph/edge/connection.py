@@ -1,0 +1,123 @@
+"""The connections of the server: HTTP/1.1 parsing with bounds that the library does not set.
+
+The parser keeps an unfinished header in memory for as long as it grows, and waits for the rest of a
+request for as long as the connection lives. Here both end: a head may hold so many octets, and a request
+must be whole so many seconds after its first octet.
+"""
+
+import asyncio
+from typing import Any, ClassVar, Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from heliograph.ambient.telemetry import Event, Telemetry
+
+HEAD_OCTETS_MAX: Final = 64 * 1024
+"""An unfinished head. Above what operations allow, so that those can answer in their own words."""
+
+_REFUSALS: Final = {
+    "head_too_large": b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
+    "late": b"HTTP/1.1 408 Request Timeout\r\n",
+    "malformed": b"HTTP/1.1 400 Bad Request\r\n",
+}
+
+
+class Connection(HttpToolsProtocol):
+    """One connection of a client. ``bound_to`` gives it what it needs besides."""
+
+    telemetry: ClassVar[Telemetry]
+    receive_seconds_max: ClassVar[float]
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.access_log = False
+        self._since: float | None = None
+        self._in_head = True
+        self._begun_here = False
+        self._head_octets = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a first request."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, then bound what it still holds back."""
+        if self._since is None:
+            self._since = self.loop.time()
+        self._begun_here = False
+        super().data_received(data)
+        # Of a head that began inside this packet nobody knows the size yet; a packet is bounded anyway.
+        if self._in_head and not self._begun_here:
+            self._head_octets += len(data)
+            if self._head_octets > HEAD_OCTETS_MAX:
+                self._refuse("head_too_large")
+
+    def on_message_begin(self) -> None:
+        """Note the beginning of a request, which may share its packet with the end of another."""
+        super().on_message_begin()
+        self._in_head = self._begun_here = True
+        if self._since is None:
+            self._since = self.loop.time()
+
+    def on_headers_complete(self) -> None:
+        """Note the end of a head."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note the end of a request."""
+        super().on_message_complete()
+        self._since = None
+        self._in_head = True
+        self._head_octets = 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        del msg
+        self._refuse("malformed")
+
+    def sweep(self, now: float) -> None:
+        """Close the connection if its request, or its first octet, is overdue.
+
+        A connection that we do not read because we are slow is not late.
+
+        Args:
+            now: The loop's present time.
+        """
+        if self._since is None or self.flow.read_paused or now - self._since <= self.receive_seconds_max:
+            return
+        self._refuse("late")
+
+    def _refuse(self, why: str) -> None:
+        """Say why once, unless an answer is already under way, and close."""
+        if self.transport.is_closing():
+            return
+        self.telemetry.event(Event.CONNECTION_REFUSED, why=why)
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(_REFUSALS[why] + b"connection: close\r\ncontent-length: 0\r\n\r\n")
+        self.transport.close()
+
+
+def bound_to(telemetry: Telemetry, receive_seconds_max: float) -> type[Connection]:
+    """Return the kind of connection that a server opens.
+
+    Args:
+        telemetry: Told of connections that are closed early.
+        receive_seconds_max: How long a request may take to arrive whole.
+    """
+
+    class Bound(Connection):
+        pass
+
+    Bound.telemetry = telemetry
+    Bound.receive_seconds_max = receive_seconds_max
+    return Bound
