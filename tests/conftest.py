@@ -1,4 +1,4 @@
-"""What every test shares: no skipped test where skipping is forbidden, and async tests on asyncio."""
+"""What every test shares: no skip where skipping is forbidden, asyncio, and a watch for leaking secrets."""
 
 import os
 from collections.abc import Generator
@@ -10,6 +10,8 @@ from tests import egress_verifier
 from tests.databases import database
 
 __all__ = ["database"]
+
+from tests.secrets import watching
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 
@@ -48,3 +50,12 @@ def nothing_leaves_that_must_not() -> Generator[None]:
 def anyio_backend() -> str:
     """The one event loop we run on."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_secret_leaves() -> Generator[None, None, None]:
+    """Search every log line, metric and error body of the suite for planted secrets."""
+    with watching() as leaks:
+        yield
+
+    assert leaks == []

@@ -2,9 +2,12 @@
 
 import os
 import random
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from heliograph.wire.instant import Instant
+
+_VARIANT: Final = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""The digit that holds the variant's two fixed bits and two drawn ones."""
 
 
 class Entropy(Protocol):
@@ -33,10 +36,9 @@ class SystemEntropy:
 
     def uuid7(self, now: Instant) -> str:
         """Return a time-ordered UUID: 48 bits of milliseconds, 74 random bits (RFC 9562)."""
-        drawn = int.from_bytes(os.urandom(10), "big")
-        value = (now & 0xFFFFFFFFFFFF) << 80 | 0x7 << 76 | (drawn >> 62 & 0xFFF) << 64
-        text = f"{value | 0b10 << 62 | drawn & 0x3FFFFFFFFFFFFFFF:032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        # Spelled from hexadecimal text: twice as fast as by way of a number, and every request draws one.
+        age, drawn = f"{now & 0xFFFFFFFFFFFF:012x}", os.urandom(10).hex()
+        return f"{age[:8]}-{age[8:]}-7{drawn[:3]}-{_VARIANT[drawn[3]]}{drawn[4:7]}-{drawn[7:19]}"
 
     def fraction(self) -> float:
         """Return a number in [0, 1) for jitter."""

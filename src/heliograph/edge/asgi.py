@@ -36,6 +36,11 @@ IN_FLIGHT_MAX_DEFAULT: Final = 512
 RETRY_AFTER_MS_DEFAULT: Final = 1000
 """What a 429 or 503 advises when its refusal names no time: the callers' own least backoff."""
 
+WHOLE: Final = "heliograph.whole"
+"""The ASGI extension of our own server: a function that writes status, headers and body in one piece."""
+
+_Found: TypeAlias = tuple[System, Place | None, Mapping[str, str]]
+
 _NO_ENDPOINT: Final = "none"
 _BODILESS: Final = frozenset({204, 304})
 _RETRY_STATUSES: Final = frozenset({429, 503})
@@ -52,50 +57,36 @@ class _Abandoned(Exception):  # noqa: N818 - the caller went away; there is nobo
 class _Arrival:
     """A request while it is being checked."""
 
-    __slots__ = ("head", "method", "now", "parameters", "place", "request_id", "scope", "system")
+    __slots__ = ("_found", "head", "method", "now", "path", "place", "query", "request_id", "scope", "system")
 
-    def __init__(
-        self,
-        scope: Scope,
-        system: System,
-        place: Place | None,
-        parameters: Mapping[str, str],
-        *,
-        request_id: str,
-        now: Instant,
-    ) -> None:
-        path, query = _path(scope), scope["query_string"]
+    def __init__(self, scope: Scope, path: bytes, found: _Found, request_id: str, now: Instant) -> None:
+        query: bytes = scope["query_string"]
         self.scope = scope
         self.method: str = scope["method"]
-        self.system = system
-        self.place = place
-        self.parameters = parameters
+        self.path = path
+        self.query = query
+        self._found = found
+        self.system, self.place, _ = found
         self.request_id = request_id
         self.now = now
         target_octets = len(path) + len(query) + 1 if query else len(path)
-        self.head = Head(scope["headers"], target_octets, (system.selector_header or "").encode())
+        self.head = Head(scope["headers"], target_octets, self.system.selector_octets)
 
     def request(self, body: bytes, authority: object) -> Request:
         """Make the value that leaves the edge."""
         client = self.scope.get("client")
         return Request(
             self.method,
-            _path(self.scope).decode("latin-1"),
-            self.scope["query_string"].decode("latin-1"),
-            self.head.fields,
+            str(self.path, "latin-1"),
+            str(self.query, "latin-1"),
+            self.head.fields(),
             body,
             self.request_id,
             self.now,
             client[0] if client else "",
-            self.parameters,
+            self._found[2],
             authority,
         )
-
-
-def _path(scope: Scope) -> bytes:
-    """Return the path as sent."""
-    path: bytes = scope.get("raw_path") or scope["path"].encode()
-    return path
 
 
 @final
@@ -141,25 +132,26 @@ class Edge:
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        path = _path(scope)
+        path: bytes = scope.get("raw_path") or scope["path"].encode()
         place = self._exact.get(path)
-        parameters = NO_PARAMETERS
-        if place is not None:
-            system = place.system
-        elif (found := self._routes.template(path)) is not None:
-            place, parameters = found
-            system = place.system
-        elif (owner := self._routes.owner(path)) is not None:
-            system = owner
-        elif self._rest is not None:
+        found = self._found(path) if place is None else (place.system, place, NO_PARAMETERS)
+        if found is None:
+            assert self._rest is not None  # noqa: S101 - otherwise every path is somebody's
             await self._rest(scope, receive, send)
             return
-        else:
-            system = self._routes.systems[-1]
         now = self._clock.now()
-        request_id = system.request_id_prefix + self._entropy.uuid7(now)
-        arrival = _Arrival(scope, system, place, parameters, request_id=request_id, now=now)
-        await self._serve(arrival, receive, send)
+        request_id = found[0].request_id_prefix + self._entropy.uuid7(now)
+        await self._serve(_Arrival(scope, path, found, request_id, now), receive, send)
+
+    def _found(self, path: bytes) -> _Found | None:
+        """Say whose a path is that no operation has exactly; None when the mounted application gets it."""
+        matched = self._routes.template(path)
+        if matched is not None:
+            return matched[0].system, matched[0], matched[1]
+        owner = self._routes.owner(path)
+        if owner is None and self._rest is None:
+            owner = self._routes.systems[-1]
+        return None if owner is None else (owner, None, NO_PARAMETERS)
 
     async def _serve(self, arrival: _Arrival, receive: Receive, send: Send) -> None:
         """Answer a request whose path a system owns."""
@@ -202,7 +194,7 @@ class Edge:
             )
         if head.closing():
             extra = (_CLOSE, *extra)
-        await _respond(send, reply, extra)
+        await _respond(arrival.scope, send, reply, extra)
         self._telemetry.event(
             Event.REQUEST_ANSWERED,
             operation=name,
@@ -296,14 +288,20 @@ def _spelled(system: System, refused: Refused, request_id: str) -> Reply:
     return replace(reply, headers=tuple(headers))
 
 
-async def _respond(send: Send, reply: Reply, extra: tuple[tuple[bytes, bytes], ...]) -> None:
+async def _respond(scope: Scope, send: Send, reply: Reply, extra: tuple[tuple[bytes, bytes], ...]) -> None:
     """Send an answer."""
     headers = [*extra]
+    body = b"" if reply.status in _BODILESS else reply.body
     if reply.status not in _BODILESS:
-        if reply.body:
+        if body:
             headers.append((b"content-type", reply.content_type.encode()))
-        headers.append((b"content-length", b"%d" % len(reply.body)))
+        headers.append((b"content-length", b"%d" % len(body)))
     for name, value in reply.headers:
         headers.append((name.encode("latin-1"), value.encode("latin-1")))
+    extensions = scope.get("extensions")
+    whole = None if extensions is None else extensions.get(WHOLE)
+    if whole is not None:
+        whole(reply.status, headers, body)
+        return
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if reply.status in _BODILESS else reply.body})
+    await send({"type": "http.response.body", "body": body})

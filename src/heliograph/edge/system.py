@@ -1,7 +1,7 @@
 """What differs between the systems that share one edge: a path prefix, error words and their spelling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 from heliograph.edge.operation import Operation
@@ -40,7 +40,7 @@ class EdgeCodes:
 
     def all(self) -> tuple[Code, ...]:
         """Return every code there is."""
-        found = [getattr(self, field.name) for field in fields(self)]
+        found = [getattr(self, row.name) for row in fields(self)]
         return tuple(code for code in found if code is not None)
 
 
@@ -58,6 +58,7 @@ class System:
         request_id_prefix: Stands before the UUID of a request id, for example ``ak:request:``.
         selector_header: The header that names the operation, in lower case, or None.
         problem_media: The media type of its error bodies, for the documentation.
+        selector_octets: The selector header as the wire has it, empty when there is none.
     """
 
     name: str
@@ -68,6 +69,10 @@ class System:
     request_id_prefix: str = "req:"
     selector_header: str | None = None
     problem_media: str = ProblemStyle.RFC9457.value
+    selector_octets: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "selector_octets", (self.selector_header or "").encode())
 
 
 def rfc9457(type_prefix: str) -> Speller:
