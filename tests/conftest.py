@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, settings
 
 from tests import egress_verifier
 from tests.databases import database
+from tests.secrets import watching
 
 __all__ = ["database"]
-
-from tests.secrets import watching
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 
