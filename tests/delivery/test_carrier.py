@@ -7,7 +7,6 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
-from tests.h2_server import H2Server
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.delivery.address import Refusal
@@ -16,6 +15,7 @@ from heliograph.delivery.egress import EgressGuard, EgressRules
 from heliograph.delivery.exchange import Answer, Ask, Exchange, Loss, Lost
 from heliograph.delivery.model import Outcome, Verdict
 from heliograph.lab.certificates import Authority
+from heliograph.lab.http2 import Http2Receiver
 from heliograph.lab.receiver import Heard, Misbehaviour, Reaction, Receiver, Reply, Spoiled
 from heliograph.wire.secret import Secret
 
@@ -340,7 +340,8 @@ async def test_an_origin_gets_no_more_at_a_time_than_its_places() -> None:
         heard.append(request)
         return next(reactions, Spoiled(Misbehaviour.HANG))
 
-    async with Receiver.start(react) as server, carrier(in_flight_per_origin=2) as by:
+    gate = Gate(opened=False)
+    async with Receiver.start(react) as server, carrier(in_flight_per_origin=2, breaker=gate) as by:
         url = f"http://127.0.0.1:{server.port}/x"
         await ask_once(by, trusted(url))
         ends = await asyncio.gather(*(ask_once(by, trusted(url, timeout_ms=400)) for _ in range(5)))
@@ -348,6 +349,7 @@ async def test_an_origin_gets_no_more_at_a_time_than_its_places() -> None:
     assert ends.count(Lost(Loss.TIMED_OUT)) == 2
     assert ends.count(Lost(Loss.NOT_SENT)) == 3
     assert len(heard) == 3
+    assert [end for _, end in gate.told].count(Lost(Loss.NOT_SENT)) == 0
 
 
 @pytest.mark.anyio
@@ -370,7 +372,7 @@ async def test_an_origin_that_never_answered_is_asked_by_one_at_a_time() -> None
 async def test_http2_is_spoken_where_it_is_offered_over_one_connection() -> None:
     """Many asks at once share one connection to an HTTP/2 provider."""
     context = AUTHORITY.server_context(CLOCK.now(), (NAME,), ("h2",))
-    async with H2Server.start(context) as server, carrier(port=server.port) as by:
+    async with Http2Receiver.start(context) as server, carrier(port=server.port) as by:
         url = f"https://{NAME}:{server.port}/x"
         answers = await asyncio.gather(*(ask_once(by, untrusted(url)) for _ in range(50)))
 
@@ -382,7 +384,7 @@ async def test_http2_is_spoken_where_it_is_offered_over_one_connection() -> None
 async def test_streams_that_a_goaway_left_unprocessed_are_sent_again() -> None:
     """P5: the provider says which it took; the client repeats the others on a new connection, once."""
     context = AUTHORITY.server_context(CLOCK.now(), (NAME,), ("h2",))
-    async with H2Server.start(context, go_away_after=10) as server, carrier(port=server.port) as by:
+    async with Http2Receiver.start(context, go_away_after=10) as server, carrier(port=server.port) as by:
         url = f"https://{NAME}:{server.port}/x"
         answers = await asyncio.gather(*(ask_once(by, untrusted(url)) for _ in range(40)))
 

@@ -7,6 +7,7 @@ unpacking them would mean trusting that every router on the way unpacks them ali
 """
 
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final, TypeAlias
 
@@ -42,6 +43,9 @@ class Refusal(StrEnum):
 LIFTED_BY_EXCEPTION: Final = frozenset({Refusal.LOOPBACK, Refusal.PRIVATE, Refusal.SHARED})
 """What an operator's exact host:port exception lifts: addresses of networks an operator may own. Link-local
 and metadata addresses, and those that are no single host, stay refused even then."""
+
+JUDGED_KEPT_MAX: Final = 4_096
+"""Texts whose judgement is remembered: a push service has few addresses and is asked often."""
 
 _METADATA: Final = frozenset(
     {
@@ -113,6 +117,7 @@ _ISATAP: Final = frozenset({b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe"})
 """The interface identifiers that carry an IPv4 address behind any prefix (RFC 5214)."""
 
 
+@lru_cache(maxsize=JUDGED_KEPT_MAX)
 def why_refused(address: str | IPAddress) -> Refusal | None:
     """Tell why an address is not one of a single host on the public internet.
 

@@ -217,11 +217,13 @@ class Carrier:
         url = ask.url.reveal()
         if not ask.untrusted_host:
             return await self._in_lane(_origin(url), ask, deadline, [(url, None)]), None
-        try:
-            async with asyncio.timeout(deadline - self._clock.monotonic()):
-                admitted = await self._guard.admit(url, self._clock.now())
-        except TimeoutError:
-            return Lost(Loss.NOT_SENT), None
+        admitted = self._guard.admit_at_once(url, self._clock.now())
+        if admitted is None:
+            try:
+                async with asyncio.timeout(deadline - self._clock.monotonic()):
+                    admitted = await self._guard.admit(url, self._clock.now())
+            except TimeoutError:
+                return Lost(Loss.NOT_SENT), None
         if admitted is Refusal.UNRESOLVED:
             return Lost(Loss.NOT_SENT), admitted
         if isinstance(admitted, Refusal):
@@ -253,29 +255,42 @@ class Carrier:
             return Lost(Loss.NOT_SENT)
         lane = self._lane(origin)
         lane.users += 1
+        heard: Answer | Lost | None
         try:
-            async with asyncio.timeout(deadline - self._clock.monotonic()) as waiting:
+            if lane.warm and not lane.places.locked():
                 async with lane.places:
-                    opening = not lane.warm
-                    if opening:
-                        await lane.opening.acquire()
-                    try:
-                        if opening and lane.warm:
-                            lane.opening.release()
-                            opening = False
-                        waiting.reschedule(None)  # from here on the client keeps the time
-                        heard = await self._send_to_any(ask, deadline, targets)
-                        lane.warm = isinstance(heard, Answer) or (lane.warm and heard.loss is Loss.TIMED_OUT)
-                    finally:
-                        if opening:
-                            lane.opening.release()
-        except TimeoutError:
-            return Lost(Loss.NOT_SENT)
+                    heard = await self._send_to_any(ask, deadline, targets)
+            else:
+                heard = await self._wait_and_send(lane, ask, deadline, targets)
         finally:
             lane.users -= 1
+        if heard is None:
+            return Lost(Loss.NOT_SENT)
+        lane.warm = isinstance(heard, Answer) or (lane.warm and heard.loss is Loss.TIMED_OUT)
         if self._breaker is not None:
             self._breaker.heard(origin, heard, self._clock.now())
         return heard
+
+    async def _wait_and_send(
+        self, lane: _Lane, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+    ) -> Answer | Lost | None:
+        """Wait for a place, and while no connection is known to work for being the one that tries.
+
+        None when the wait was in vain, which says nothing about the origin.
+        """
+        try:
+            async with asyncio.timeout(deadline - self._clock.monotonic()) as waiting, lane.places:
+                if not lane.warm:
+                    async with lane.opening:
+                        if not lane.warm:
+                            waiting.reschedule(None)  # from here on the client keeps the time
+                            first = await self._send_to_any(ask, deadline, targets)
+                            lane.warm = isinstance(first, Answer)
+                            return first
+                waiting.reschedule(None)
+                return await self._send_to_any(ask, deadline, targets)
+        except TimeoutError:
+            return None
 
     def _lane(self, origin: Lane) -> _Lane:
         lane = self._lanes.pop(origin, None)

@@ -38,7 +38,10 @@ _URL: Final = re.compile(
 )
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@]+)(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
-_LABEL: Final = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)", re.ASCII)
+_LABELS: Final = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
+    re.ASCII,
+)
 _NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*", re.ASCII)
 _HOST_CHARACTERS_MAX: Final = 253
 _PORT_MAX: Final = 65_535
@@ -151,10 +154,9 @@ def _read_host(spelled: str) -> tuple[str, IPAddress | None] | Refusal:
         except ValueError:
             return Refusal.HOST_SPELLING
         return str(v6), v6
-    labels = spelled.split(".")
-    if len(spelled) > _HOST_CHARACTERS_MAX or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(spelled) > _HOST_CHARACTERS_MAX or _LABELS.fullmatch(spelled) is None:
         return Refusal.HOST_SPELLING
-    if _NUMBER.fullmatch(labels[-1]) is None:
+    if _NUMBER.fullmatch(spelled.rpartition(".")[2]) is None:
         return spelled.lower(), None
     # A last label that is a number makes it an address in every URL reader, in some spelling.
     try:
@@ -246,9 +248,17 @@ class EgressGuard:
         endpoint = read_endpoint(url, self._rules)
         if isinstance(endpoint, Refusal):
             return endpoint
-        if endpoint.literal is not None:
-            return Admitted(endpoint, (str(endpoint.literal),))
-        addresses = await self._addresses(endpoint.host, endpoint.port, now)
+        return self._judged(endpoint, self._kept_for(endpoint, now) or await self._resolved(endpoint, now))
+
+    def admit_at_once(self, url: str, now: Instant) -> Admitted | Refusal | None:
+        """As ``admit``, without waiting: None where the host has to be looked up first."""
+        endpoint = read_endpoint(url, self._rules)
+        if isinstance(endpoint, Refusal):
+            return endpoint
+        kept = self._kept_for(endpoint, now)
+        return None if kept is None else self._judged(endpoint, kept)
+
+    def _judged(self, endpoint: Endpoint, addresses: Resolution) -> Admitted | Refusal:
         if not addresses:
             return Refusal.UNRESOLVED
         if len(addresses) > RESOLVED_ADDRESSES_MAX:
@@ -260,14 +270,17 @@ class EgressGuard:
                 return why
         return Admitted(endpoint, addresses)
 
-    async def _addresses(self, host: str, port: int, now: Instant) -> Resolution:
-        key = (host, port)
-        kept = self._kept.get(key)
-        if kept is not None and 0 <= now - kept[0] < RESOLUTION_KEPT_MS:
-            return kept[1]
+    def _kept_for(self, endpoint: Endpoint, now: Instant) -> Resolution:
+        if endpoint.literal is not None:
+            return (str(endpoint.literal),)
+        kept = self._kept.get((endpoint.host, endpoint.port))
+        return kept[1] if kept is not None and 0 <= now - kept[0] < RESOLUTION_KEPT_MS else None
+
+    async def _resolved(self, endpoint: Endpoint, now: Instant) -> Resolution:
+        key = (endpoint.host, endpoint.port)
         asking = self._asking.get(key)
         if asking is None:
-            asking = asyncio.create_task(self._ask(host, port))
+            asking = asyncio.create_task(self._ask(*key))
             self._asking[key] = asking
             asking.add_done_callback(lambda _: self._asking.pop(key, None))
         # Shielded: one impatient sender must not take the answer away from the others.
