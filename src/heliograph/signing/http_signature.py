@@ -205,12 +205,11 @@ class VerifiedRequest:
     content_sha256: bytes | None
 
 
-def sign(
+def sign(  # noqa: PLR0917 - what, by whom, from when till when
     head: RequestHead,
     body: bytes | None,
     key: SigningKey,
     keyid: VerificationMethod,
-    *,
     created: int,
     expires: int,
     components: Iterable[str] | None = None,
