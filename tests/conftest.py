@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import egress_verifier
-from tests.databases import database
+from tests.databases import database, postgres, postgres_url
 from tests.secrets import watching
 
-__all__ = ["database"]
+__all__ = ["database", "postgres", "postgres_url"]
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 

@@ -30,6 +30,7 @@ class Job:
     result: Any = None
     error: BaseException | None = None
     callbacks: list[Callable[[], None]] = field(default_factory=list)
+    collisions: int = 0
 
 
 @final
@@ -41,16 +42,23 @@ class Batcher:
             nothing: a batch that could not be committed has ``DatabaseUnavailable`` as every job's error.
         name: The thread's name.
         observe: Told how many shared each commit.
+        batch_max: How many may share one.
     """
 
     def __init__(
-        self, run: Callable[[list[Job]], None], name: str, observe: Callable[[int], None] | None = None
+        self,
+        run: Callable[[list[Job]], None],
+        name: str,
+        observe: Callable[[int], None] | None = None,
+        batch_max: int = BATCH_MAX,
     ) -> None:
         self._run = run
+        self._batch_max = batch_max
         self._observe = observe
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._waiting: list[Job] = []
         self._busy = False
+        self._running = 0
         self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -59,6 +67,11 @@ class Batcher:
     def waiting(self) -> int:
         """How many transactions wait for the next commit."""
         return len(self._waiting)
+
+    @property
+    def load(self) -> int:
+        """How long a new transaction would wait, in batches, for choosing among several."""
+        return self._running + len(self._waiting) // self._batch_max
 
     async def put(self, work: Callable[..., Any]) -> Any:
         """Run a function in the next batch and return what it returned, once that is on disk.
@@ -80,11 +93,13 @@ class Batcher:
         return await job.future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
+        batch, self._waiting = self._waiting[: self._batch_max], self._waiting[self._batch_max :]
         if not batch:
             self._busy = False
+            self._running = 0
             self._idle.set()
             return
+        self._running = 1
         self._executor.submit(self._work, loop, batch)
 
     def _work(self, loop: asyncio.AbstractEventLoop, batch: list[Job]) -> None:

@@ -78,6 +78,7 @@ class SqliteDatabase:
         self._path = path
         self._lock = lock
         self._timeout_s = timeout_s
+        self._closed = False
         self._writer: sqlite3.Connection | None = None
         self._batcher = Batcher(self._run_batch, "sqlite-writer", observe)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
@@ -173,9 +174,14 @@ class SqliteDatabase:
             self._readers, partial(self._read, partial(_called, fn, args, kwargs))
         )
 
+    def _reader(self) -> sqlite3.Connection:
+        if self._closed:
+            raise DatabaseUnavailable("it is closed")
+        return self._idle_readers.pop() if self._idle_readers else self._connect(readonly=True)
+
     def _read(self, work: Callable[[_Tx], T]) -> T:
         try:
-            connection = self._idle_readers.pop() if self._idle_readers else self._connect(readonly=True)
+            connection = self._reader()
         except sqlite3.Error as error:
             raise DatabaseUnavailable(type(error).__name__) from None
         try:
@@ -198,6 +204,9 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         """Finish what was handed over, then let go of every connection."""
+        if self._closed:
+            return
+        self._closed = True
         await self._batcher.close()
         self._readers.shutdown(wait=True)
         for connection in self._idle_readers:

@@ -118,7 +118,7 @@ async def migrate(
     steps = tuple(known_migrations() if known is None else known)
     before = await plan(database, steps)
     for step in before.pending:
-        if await database.transact(_apply, step, steps, now) and progress is not None:
+        if await database.claim(_apply, step, steps, now) and progress is not None:
             progress(step)
     return before
 
@@ -143,7 +143,12 @@ def _plan(tx: Tx, known: tuple[Migration, ...]) -> Plan:
 
 
 def _apply(tx: Tx, step: Migration, known: tuple[Migration, ...], now: Instant) -> bool:
-    """Apply one step, unless another process was quicker."""
+    """Apply one step, unless another process was quicker.
+
+    At READ COMMITTED on purpose: what is looked at behind the lock must be what the other process left, not
+    a snapshot from before the wait.
+    """
+    tx.run(_SQL["lock"])
     tx.run(_SQL["create"])
     if step not in _plan(tx, known).pending:
         return False

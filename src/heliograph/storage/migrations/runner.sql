@@ -1,3 +1,11 @@
+-- name: lock (sqlite)
+-- why: the one writer holds the lock already
+SELECT 1;
+
+-- name: lock (postgres)
+-- why: two processes that start at once must not apply one step twice; the number is ours alone
+SELECT pg_advisory_xact_lock(5210734118);
+
 -- name: create
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version    BIGINT NOT NULL PRIMARY KEY,
