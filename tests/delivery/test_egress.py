@@ -18,9 +18,11 @@ from heliograph.delivery.egress import (
     EgressGuard,
     EgressRules,
     Endpoint,
+    check_rules,
     read_endpoint,
 )
 from heliograph.delivery.resolver import SystemResolver
+from heliograph.wire.malformed import Malformed
 
 STRICT = EgressRules()
 
@@ -168,6 +170,44 @@ def test_a_host_list_matches_exactly_or_below_a_suffix(host: str, listed: bool) 
     rules = EgressRules(hosts=("fcm.googleapis.com", "*.push.apple.com"))
 
     assert isinstance(read_endpoint(f"https://{host}/x", rules), Endpoint) is listed
+
+
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [
+        (EgressRules(extra_ports=(8443, 0)), "extra_ports[1]"),
+        (EgressRules(extra_ports=(65_536,)), "extra_ports[0]"),
+        (EgressRules(exceptions=("ntfy.lan",)), "exceptions[0]"),
+        (EgressRules(exceptions=("ntfy.lan:0",)), "exceptions[0]"),
+        (EgressRules(exceptions=("ntfy.lan:08443",)), "exceptions[0]"),
+        (EgressRules(exceptions=("Ntfy.lan:8443",)), "exceptions[0]"),
+        (EgressRules(exceptions=("https://ntfy.lan:8443",)), "exceptions[0]"),
+        (EgressRules(exceptions=("fd00::7:443",)), "exceptions[0]"),
+        (EgressRules(exceptions=("[FD00::7]:443",)), "exceptions[0]"),
+        (EgressRules(exceptions=("10.0.0.01:443",)), "exceptions[0]"),
+        (EgressRules(hosts=("push.example.org", "Push.example.org")), "hosts[1]"),
+        (EgressRules(hosts=("*",)), "hosts[0]"),
+        (EgressRules(hosts=("*.",)), "hosts[0]"),
+    ],
+)
+def test_rules_that_could_never_match_are_refused_by_name(rules: EgressRules, field: str) -> None:
+    """A misspelled exception must not look like one that works."""
+    with pytest.raises(Malformed) as caught:
+        check_rules(rules)
+
+    assert caught.value.field == field
+
+
+def test_rules_as_they_are_compared_pass() -> None:
+    """Names, addresses, suffixes."""
+    check_rules(STRICT)
+    check_rules(
+        EgressRules(
+            extra_ports=(8443,),
+            exceptions=("ntfy.lan:8443", "10.1.2.3:443", "[fd00::7]:443", "localhost:9"),
+            hosts=("push.example.org", "*.push.apple.com"),
+        )
+    )
 
 
 @given(st.text(max_size=60))

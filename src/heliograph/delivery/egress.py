@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from heliograph.delivery.address import LIFTED_BY_EXCEPTION, IPAddress, Refusal, why_refused
 from heliograph.wire.instant import Instant
+from heliograph.wire.malformed import Malformed
 
 ENDPOINT_CHARACTERS_MAX: Final = 2_048
 """Longer than any push service's endpoint; a longer one is not an address but a payload."""
@@ -69,7 +70,7 @@ class EgressRules:
 
     def excepts(self, host: str, port: int) -> bool:
         """Tell whether an operator made an exception for exactly this host and port."""
-        return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}") in self.exceptions
+        return f"{_authority(host)}:{port}" in self.exceptions
 
     def lists(self, host: str) -> bool:
         """Tell whether the host is on the allow-list, or there is none."""
@@ -81,6 +82,40 @@ class EgressRules:
             else host == listed
             for listed in self.hosts
         )
+
+
+def check_rules(rules: EgressRules) -> None:
+    """Refuse rules that could never match what an operator means, when settings are read.
+
+    Raises:
+        Malformed: A port, an exception or a host of the list is not spelled as it is compared.
+    """
+    for index, port in enumerate(rules.extra_ports):
+        if not 0 < port <= _PORT_MAX:
+            raise Malformed(f"extra_ports[{index}]", f"must be a port from 1 to {_PORT_MAX}")
+    for index, exception in enumerate(rules.exceptions):
+        parts = _AUTHORITY.fullmatch(exception)
+        host = None if parts is None else _read_host(parts["host"])
+        if (
+            parts is None
+            or parts["port"] is None
+            or not 0 < int(parts["port"]) <= _PORT_MAX
+            or host is None
+            or isinstance(host, Refusal)
+            or exception != f"{_authority(host[0])}:{int(parts['port'])}"
+        ):
+            raise Malformed(
+                f"exceptions[{index}]", "must be a lower-case host and a port, like ntfy.lan:8443"
+            )
+    for index, listed in enumerate(rules.hosts or ()):
+        host = _read_host(listed.removeprefix("*."))
+        if isinstance(host, Refusal) or host[0] != listed.removeprefix("*."):
+            raise Malformed(f"hosts[{index}]", "must be a lower-case host name, or *. and one")
+
+
+def _authority(host: str) -> str:
+    """Spell a host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +137,7 @@ class Endpoint:
     @property
     def origin(self) -> str:
         """The origin in its serialised form: without the default port, IPv6 in brackets (RFC 6454)."""
-        host = f"[{self.host}]" if isinstance(self.literal, IPv6Address) else self.host
+        host = _authority(self.host)
         return f"https://{host}" if self.port == HTTPS_PORT else f"https://{host}:{self.port}"
 
     @property
