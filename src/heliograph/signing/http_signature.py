@@ -12,13 +12,12 @@ window, signature. Replays are not seen here: the caller remembers ``VerifiedReq
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from heliograph.signing.content_digest import DigestFault, DigestRefused, check_content_digest, content_digest
 from heliograph.signing.ed25519 import SigningKey, VerifyKey
+from heliograph.signing.signature_base import Fault, RequestHead, SignatureRefused, Why, signature_base
 from heliograph.signing.signature_fields import (
     Covered,
     FieldFault,
@@ -31,6 +30,22 @@ from heliograph.wire import ids
 from heliograph.wire.ids import DidCoreId, VerificationMethod
 from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
+
+__all__ = [
+    "ACCEPTANCE_WINDOW_MS",
+    "CREATED_SKEW_SECONDS_MAX",
+    "LIFETIME_SECONDS_MAX",
+    "SERVICE_TO_SERVICE",
+    "Fault",
+    "KeyFor",
+    "Policy",
+    "RequestHead",
+    "SignatureRefused",
+    "VerifiedRequest",
+    "Why",
+    "sign",
+    "verify",
+]
 
 LIFETIME_SECONDS_MAX: Final = 300
 """Most seconds between ``created`` and ``expires``; inclusive."""
@@ -46,90 +61,6 @@ CONTROLLERS_MAX: Final = 1024
 
 SOURCE: Final = "source-service-id"
 DESTINATION: Final = "destination-service-id"
-
-
-class Fault(StrEnum):
-    """The wire code that a refusal maps to; a closed set."""
-
-    REQUIRED = "http_signature_required"
-    INVALID = "http_signature_invalid"
-    WINDOW = "signature_window_invalid"
-
-
-class Why(StrEnum):
-    """What really was wrong, for our logs and never for the caller; a closed set.
-
-    Coverage failures (``NOT_COVERED``) and verification failures (``SIGNATURE``) look alike from outside
-    and must be told apart inside.
-    """
-
-    NO_SIGNATURE = "no_signature"
-    UNPARSABLE = "unparsable"
-    MORE_THAN_ONE = "more_than_one"
-    NAMED_TWICE = "named_twice"
-    LABELS_DIFFER = "labels_differ"
-    ALGORITHM = "algorithm"
-    KEYID = "keyid"
-    DIGEST_ABSENT = "digest_absent"
-    DIGEST_MALFORMED = "digest_malformed"
-    DIGEST_MISMATCH = "digest_mismatch"
-    NOT_COVERED = "not_covered"
-    COMPONENT_ABSENT = "component_absent"
-    COMPONENT_UNKNOWN = "component_unknown"
-    COMPONENT_VALUE = "component_value"
-    WINDOW_MALFORMED = "window_malformed"
-    LIFETIME = "lifetime"
-    CREATED_SKEW = "created_skew"
-    EXPIRED = "expired"
-    SOURCE = "source"
-    UNKNOWN_KEY = "unknown_key"
-    SIGNATURE = "signature"
-
-
-_WINDOW_FAULTS: Final = frozenset({Why.WINDOW_MALFORMED, Why.LIFETIME, Why.CREATED_SKEW, Why.EXPIRED})
-
-
-_FIELD_FAULTS: Final = {
-    FieldFault.MALFORMED: Why.UNPARSABLE,
-    FieldFault.SEVERAL: Why.MORE_THAN_ONE,
-    FieldFault.TWICE: Why.NAMED_TWICE,
-}
-
-
-class SignatureRefused(Exception):  # noqa: N818 - a refusal, in the caller's blame
-    """A request is not signed as it must be. Nothing of the request is repeated here.
-
-    Attributes:
-        fault: The wire code it maps to.
-        why: What was wrong, safe to log.
-        component: For a coverage failure: which component of our own policy was not covered.
-    """
-
-    def __init__(self, why: Why, component: str | None = None) -> None:
-        self.why = why
-        self.component = component
-        if why is Why.NO_SIGNATURE:
-            self.fault = Fault.REQUIRED
-        else:
-            self.fault = Fault.WINDOW if why in _WINDOW_FAULTS else Fault.INVALID
-        super().__init__(f"{self.fault}: {why}" + (f" ({component})" if component else ""))
-
-
-@dataclass(frozen=True, slots=True)
-class RequestHead:
-    """What of a request can be signed, besides its content.
-
-    Attributes:
-        method: As sent, for example ``POST``.
-        target_uri: The absolute external URI.
-        authority: Host, and port if it is not the scheme's own.
-        fields: Header values by lower-case name; values of a repeated field joined with ``", "``.
-    """
-
-    method: str
-    target_uri: str
-    authority: str
-    fields: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +89,12 @@ SERVICE_TO_SERVICE: Final = Policy(
     ),
 )
 """The lower bound of the service-to-service scenario (R106, R270)."""
+
+_FIELD_FAULTS: Final = {
+    FieldFault.MALFORMED: Why.UNPARSABLE,
+    FieldFault.SEVERAL: Why.MORE_THAN_ONE,
+    FieldFault.TWICE: Why.NAMED_TWICE,
+}
 
 _SIGNING_ORDER: Final = (
     "@method",
@@ -247,7 +184,7 @@ def sign(  # noqa: PLR0917 - what, by whom, from when till when
     try:
         covered = parse_covered(listed)
         _check_coverage(SERVICE_TO_SERVICE, covered, fields, has_content=bool(body))
-        base = _signature_base(
+        base = signature_base(
             RequestHead(head.method, head.target_uri, head.authority, fields), covered, parameters
         )
     except (FieldRefused, SignatureRefused) as refused:
@@ -295,7 +232,7 @@ def verify(
     content_sha256 = _check_digest(fields.get("content-digest"), body)
     _check_coverage(policy, said.covered, fields, has_content=bool(body))
     created, expires = _check_window(said.created, said.expires, now_ms // 1000)
-    base = _signature_base(head, said.covered, said.parameters)
+    base = signature_base(head, said.covered, said.parameters)
     source, keyid = _check_source(fields.get(SOURCE), said.keyid)
     key = key_for(source, keyid)
     verified = (key or _NOBODY).verify(base, signature)
@@ -375,60 +312,3 @@ def _check_source(header: str | None, keyid: str | None) -> tuple[DidCoreId, Ver
 def _controller(keyid: str) -> tuple[VerificationMethod, DidCoreId]:
     method = ids.parse_verification_method(keyid, "keyid")
     return method, ids.service_of(method, "keyid")
-
-
-def _signature_base(head: RequestHead, covered: Covered, parameters: str) -> bytes:
-    """Rebuild what was signed (RFC 9421, section 2.5)."""
-    fields = head.fields
-    lines = []
-    for name in covered.names:
-        if name[0] == "@":
-            value = _derived(name, head)
-        elif name in fields:
-            value = fields[name].strip(" \t")
-        else:
-            raise SignatureRefused(Why.COMPONENT_ABSENT)
-        lines.append(f'"{name}": {value}')
-    lines.append(f'"@signature-params": {parameters}')
-    base = "\n".join(lines)
-    # A value with a line of its own could pose as another component.
-    if base.count("\n") != len(covered.names) or "\r" in base or not base.isascii():
-        raise SignatureRefused(Why.COMPONENT_VALUE)
-    return base.encode("ascii")
-
-
-def _derived(name: str, head: RequestHead) -> str:
-    match name:
-        case "@method":
-            return head.method
-        case "@target-uri":
-            return head.target_uri
-        case "@authority":
-            return _authority(head)
-        case "@scheme" | "@path" | "@query" | "@request-target":
-            return _part_of_uri(name, head.target_uri)
-        case _:
-            raise SignatureRefused(Why.COMPONENT_UNKNOWN)
-
-
-def _authority(head: RequestHead) -> str:
-    authority = head.authority.lower()
-    own_port = ":443" if head.target_uri.startswith("https:") else ":80"
-    return authority.removesuffix(own_port)
-
-
-def _part_of_uri(name: str, uri: str) -> str:
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        raise SignatureRefused(Why.COMPONENT_VALUE) from None
-    path = parts.path or "/"
-    match name:
-        case "@scheme":
-            return parts.scheme
-        case "@path":
-            return path
-        case "@query":
-            return f"?{parts.query}"
-        case _:
-            return f"{path}?{parts.query}" if parts.query else path
