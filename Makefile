@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check format bench crash clauses lock
+.PHONY: help install demo test check format bench crash clauses docs lock
 
 help: ## Print what can be made
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ crash: $(STAMP) ## Kill serving and working processes at random instants (ROUNDS
 
 clauses: $(STAMP) ## List every requirement with the tests that prove it, and those with none
 	$(BIN)/python -m tests.clauses
+
+docs: $(STAMP) ## Renew the pages that are generated from tables in the code
+	$(BIN)/python -m tests.generated
 
 lock: $(STAMP) ## Renew the hashed lock files from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra postgres --extra lab pyproject.toml -o requirements/run.txt

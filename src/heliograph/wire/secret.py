@@ -1,7 +1,12 @@
 """A value that must never be printed."""
 
 import hmac
-from typing import Final, final
+from typing import Annotated, Final, TypeAlias, final
+
+from msgspec import Meta
+
+SecretReference: TypeAlias = Annotated[str, Meta(pattern=r"\A(?:file|env):.")]
+"""A setting that names where a secret lies, ``file:/path`` or ``env:NAME``; a secret itself is refused."""
 
 _SHOWN: Final = "‹secret›"
 

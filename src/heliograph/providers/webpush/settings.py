@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from heliograph.wire.malformed import Malformed
+from heliograph.wire.secret import SecretReference
 
 WELL_KNOWN_HOSTS: Final = (
     "fcm.googleapis.com",
@@ -63,8 +64,8 @@ class WebPushSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """
 
     subject: str
-    vapid_key: str
-    previous_vapid_key: str | None = None
+    vapid_key: SecretReference
+    previous_vapid_key: SecretReference | None = None
     hosts: tuple[str, ...] = WELL_KNOWN_HOSTS
 
 

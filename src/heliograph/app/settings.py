@@ -1,0 +1,269 @@
+"""Every setting of a process, and how to read them.
+
+Settings come from one TOML file, then the command line, then the environment: the setting ``server.port``
+is the variable ``HELIOGRAPH__SERVER__PORT``. Every setting has a default, so that a first start needs
+none. Secrets are never settings: a setting refers to one as ``file:/path`` or ``env:NAME``.
+
+Each package owns the section that configures it; this module puts them together.
+"""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from heliograph.ambient.telemetry import LogFormat
+from heliograph.app import reading
+from heliograph.app.reading import Loaded
+from heliograph.arkret.gateway.settings import GatewaySettings
+from heliograph.providers import ADAPTERS
+from heliograph.wire.malformed import Malformed
+from heliograph.wire.secret import Secret
+
+FILE_VARIABLE: Final = "HELIOGRAPH_CONFIG"
+"""Names the settings file when the command line does not."""
+
+
+class LogLevel(StrEnum):
+    """The least urgent event that is written to the log."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[server]`` section: where requests come in."""
+
+    host: Annotated[str, Meta(description="Address to listen on. Put a proxy with TLS in front.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[
+        int, Meta(ge=0, le=65_535, description="Port to listen on; 0 lets the system choose.")
+    ] = 8080
+    socket: Annotated[Path | None, Meta(description="Unix socket to listen on instead of host and port.")] = (
+        None
+    )
+    backlog: Annotated[
+        int, Meta(ge=1, le=65_535, description="Connections the system holds until they are accepted.")
+    ] = 2_048
+    connections_max: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Open connections; one more is answered 503.")
+    ] = 4_096
+    in_flight_max: Annotated[
+        int, Meta(ge=1, le=100_000, description="Requests worked on at once; one more is answered 503.")
+    ] = 512
+    keep_alive_s: Annotated[
+        int,
+        Meta(ge=1, le=3_600, description="Seconds an idle connection is kept; more than the proxy's own."),
+    ] = 75
+    receive_s_max: Annotated[
+        int, Meta(ge=1, le=600, description="Seconds a request may take to arrive whole.")
+    ] = 20
+    stop_s_max: Annotated[
+        int, Meta(ge=1, le=600, description="Seconds requests in progress may take to end when stopping.")
+    ] = 20
+    metrics: Annotated[
+        bool, Meta(description="Whether /metrics is served; keep it from strangers at the proxy.")
+    ] = True
+
+
+class DatabaseSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[database]`` section: where the truth is kept."""
+
+    url: Annotated[
+        str,
+        Meta(
+            description="sqlite:///relative or sqlite:////absolute path, or postgresql://user@host/name "
+            "without a password. Empty: heliograph.sqlite3 in data_dir."
+        ),
+    ] = ""
+    password: Annotated[
+        Secret | None, Meta(description="Reference to the password of the PostgreSQL user.")
+    ] = None
+    connections: Annotated[
+        int, Meta(ge=1, le=1_000, description="Connections to PostgreSQL held by one process.")
+    ] = 4
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[log]`` section: what is told on standard error."""
+
+    level: Annotated[LogLevel, Meta(description="The least urgent event that is written.")] = LogLevel.INFO
+    format: Annotated[
+        LogFormat, Meta(description="One JSON object in each line, or text for a person at a terminal.")
+    ] = LogFormat.JSON
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[worker]`` section: how work is taken and retried."""
+
+    concurrency: Annotated[
+        int, Meta(ge=1, le=10_000, description="Deliveries in progress at once in one process.")
+    ] = 256
+    batch: Annotated[
+        int, Meta(ge=1, le=1_000, description="Items claimed or settled in one transaction at most.")
+    ] = 256
+    lease_ms: Annotated[
+        int, Meta(ge=1_000, le=3_600_000, description="How long claimed work is ours, in milliseconds.")
+    ] = 60_000
+    poll_ms: Annotated[
+        int, Meta(ge=10, le=3_600_000, description="How long to wait for a ring before looking anyway.")
+    ] = 1_000
+    grace_ms: Annotated[
+        int, Meta(ge=0, le=3_600_000, description="How long work in progress may take when stopping.")
+    ] = 10_000
+    keep_ms: Annotated[int, Meta(ge=0, le=31_622_400_000, description="How long ended work is kept.")] = (
+        3_600_000
+    )
+    keep_dead_ms: Annotated[
+        int, Meta(ge=0, le=31_622_400_000, description="How long work that was given up is kept.")
+    ] = 2_592_000_000
+
+
+class EgressSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[egress]`` section: which endpoints that users supply may be called."""
+
+    extra_ports: Annotated[tuple[int, ...], Meta(description="Ports that may be called besides 443.")] = ()
+    ip_literals: Annotated[
+        bool, Meta(description="Whether an endpoint may name an address instead of a host.")
+    ] = False
+    allow_loopback: Annotated[
+        bool, Meta(description="Whether this machine's own addresses may be called; for trying things out.")
+    ] = False
+    exceptions: Annotated[
+        tuple[str, ...],
+        Meta(description="Exact host:port pairs that may lie in a private network and on any port."),
+    ] = ()
+
+
+if TYPE_CHECKING:
+
+    class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+        """The ``[providers]`` section, made from the table of adapters."""
+
+else:
+    # Made from the table, so that a new adapter is its folder and its row and nothing here.
+    ProviderSettings = msgspec.defstruct(
+        "ProviderSettings",
+        [(name, adapter.settings | None, None) for name, adapter in ADAPTERS.items()],
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every section."""
+
+    data_dir: Annotated[
+        Path, Meta(description="Directory for what must outlive the process: the database and the keys.")
+    ] = Path("heliograph-data")
+    keys_dir: Annotated[
+        Path | None,
+        Meta(description="Directory of the keys, readable by nobody else. Unset: keys in data_dir."),
+    ] = None
+    server: ServerSettings = ServerSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    log: LogSettings = LogSettings()
+    worker: WorkerSettings = WorkerSettings()
+    egress: EgressSettings = EgressSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    providers: ProviderSettings = ProviderSettings()
+
+    def database_url(self) -> str:
+        """Return where the database is, with the embedded default worked out."""
+        return self.database.url or f"sqlite:///{self.data_dir / 'heliograph.sqlite3'}"
+
+    def keys_directory(self) -> Path:
+        """Return where the keys are."""
+        return self.keys_dir or self.data_dir / "keys"
+
+    def provider_sections(self) -> dict[str, msgspec.Struct]:
+        """Return the section of every provider that has one, by name."""
+        sections = {name: getattr(self.providers, name) for name in ADAPTERS}
+        return {name: section for name, section in sections.items() if section is not None}
+
+
+def load(
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    command_line: Mapping[str, str] | None = None,
+) -> Loaded[Settings]:
+    """Read the settings of this process.
+
+    Args:
+        file: The TOML file; without one, the file that ``HELIOGRAPH_CONFIG`` names, or none.
+        environ: The environment; the process's own unless given.
+        command_line: Values by path that were given on the command line.
+
+    Returns:
+        The settings and where each came from.
+
+    Raises:
+        Malformed: Something is not a setting, or not of its type; the error names it and repeats no value.
+    """
+    variables = os.environ if environ is None else environ
+    if file is None and variables.get(FILE_VARIABLE):
+        file = Path(variables[FILE_VARIABLE])
+    loaded = reading.load(Settings, file, variables, command_line)
+    _check(loaded.settings)
+    return loaded
+
+
+def secret_of(reference: str, field: str = "", environ: Mapping[str, str] | None = None) -> Secret:
+    """Look up the secret that a setting refers to.
+
+    Args:
+        reference: ``file:/path`` or ``env:NAME``.
+        field: Where it stood, for the error.
+        environ: The environment; the process's own unless given.
+
+    Raises:
+        Malformed: It is not a reference, or names nothing that can be read.
+    """
+    return reading.secret_of(reference, field, os.environ if environ is None else environ)
+
+
+def settings_page() -> str:
+    """Write the page of all settings, in Markdown."""
+    lines = [
+        "# Settings",
+        "",
+        "Generated from `heliograph.app.settings` by `make docs`; do not edit.",
+        "",
+        "Settings are read from one TOML file, named by `--config` or `HELIOGRAPH_CONFIG`; then from the",
+        "command line; then from the environment, where `HELIOGRAPH__SERVER__PORT=9000` sets `server.port`.",
+        "Texts and paths in the environment are taken as they are, everything else is spelled as in TOML",
+        '(`true`, `5`, `["a", "b"]`). A name that is no setting is refused. A secret is never a setting: a',
+        "setting refers to it as `file:/path` or `env:NAME`.",
+        "",
+    ]
+    section = None
+    for setting in reading.describe(Settings):
+        head = setting.path.rpartition(".")[0]
+        if head != section:
+            section = head
+            lines += [f"## {f'[{head}]' if head else 'At the top'}", ""]
+        default = "required" if setting.required else f"default `{setting.default}`"
+        lines += [f"- **`{setting.path}`** ({setting.kind}; {default}): {setting.says}"]
+        lines += [f"  `{setting.variable}`", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _check(settings: Settings) -> None:
+    """Refuse what the types alone cannot."""
+    url = settings.database_url()
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in {"sqlite", "postgresql"} or not rest:
+        raise Malformed("database.url", "must begin with sqlite:/// or postgresql://")
+    if scheme == "sqlite" and (not rest.startswith("/") or rest == "/"):
+        raise Malformed("database.url", "must name a file after sqlite:///")
+    user = rest.partition("/")[0].rpartition("@")[0]
+    if scheme == "postgresql" and (":" in user or "password=" in rest):
+        raise Malformed("database.url", "must not hold the password; refer to it in database.password")
