@@ -121,6 +121,11 @@ def test_a_public_address_passes(address: str) -> None:
     assert why_refused(address) is None
 
 
+def test_a_scope_is_refused_on_an_address_too() -> None:
+    """Not only in a text."""
+    assert why_refused(IPv6Address("2a00:1450::1%1")) is Refusal.SCOPED
+
+
 @given(st.ip_addresses())
 def test_whatever_the_standard_library_calls_private_is_refused(address: IPv4Address | IPv6Address) -> None:
     """A second reading of the same registries never lets through more than ours refuses."""

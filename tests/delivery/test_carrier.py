@@ -198,6 +198,44 @@ async def test_a_name_without_an_address_is_not_sent() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_name_that_takes_too_long_to_look_up_is_not_sent() -> None:
+    """Resolving is part of the ask's time."""
+
+    class Silent:
+        async def resolve(self, host: str, port: int) -> Sequence[str]:
+            await asyncio.Event().wait()
+            raise OSError
+
+    by = Carrier(clock=CLOCK, guard=EgressGuard(EgressRules(), Silent()))
+    assert await ask_once(by, untrusted("https://push.example.org/x", timeout_ms=50)) == Lost(Loss.NOT_SENT)
+    await by.close()
+
+
+@pytest.mark.anyio
+async def test_a_name_that_the_client_reads_differently_is_refused() -> None:
+    """What two readers of a URL disagree about is called by neither, and is no error of ours."""
+    recorder = Recorder()
+    async with carrier(observe=recorder) as by:
+        assert await ask_once(by, untrusted("https://xn--a.example.org/x")) == Lost(Loss.REFUSED_EGRESS)
+
+    assert recorder.seen[0].refusal is Refusal.NOT_A_URL
+
+
+@pytest.mark.anyio
+async def test_what_is_remembered_of_hosts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users may name any number of hosts; the least recently used makes room."""
+    monkeypatch.setattr("heliograph.delivery.carrier.PINNED_CLIENTS_MAX", 2)
+    monkeypatch.setattr("heliograph.delivery.carrier.ORIGINS_KEPT_MAX", 2)
+    names = [f"h{number}.example.org" for number in range(4)]
+    async with Receiver.start(always(Reply(201)), tls(*names)) as server, carrier(port=server.port) as by:
+        for name in (*names, names[0]):
+            assert isinstance(await ask_once(by, untrusted(f"https://{name}:{server.port}/x")), Answer)
+
+        assert [host for host, _ in by._pinned] == [names[3], names[0]]
+        assert len(by._lanes) == 2
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_no_redirect_is_followed(status: int) -> None:
     """The answer is the redirect itself; the place it names hears nothing."""

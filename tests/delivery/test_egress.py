@@ -339,6 +339,22 @@ async def test_an_exception_lifts_private_addresses_and_nothing_worse() -> None:
 
 
 @pytest.mark.anyio
+async def test_an_allowed_literal_is_not_looked_up() -> None:
+    """It is its own answer, with or without waiting."""
+    names = Names()
+    guard = EgressGuard(EgressRules(ip_literals=True), names)
+
+    admitted = await guard.admit("https://8.8.8.8/x", NOW)
+
+    assert isinstance(admitted, Admitted)
+    assert admitted.addresses == ("8.8.8.8",)
+    assert guard.admit_at_once("https://8.8.8.8/x", NOW) == admitted
+    assert guard.admit_at_once("https://push.example.org/x", NOW) is None
+    assert guard.admit_at_once("https://10.0.0.1/x", NOW) is Refusal.PRIVATE
+    assert names.asked == []
+
+
+@pytest.mark.anyio
 async def test_the_system_resolves_this_machines_own_name() -> None:
     """The real port behind the guard."""
     addresses = await SystemResolver().resolve("localhost", 443)

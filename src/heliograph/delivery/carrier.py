@@ -230,9 +230,8 @@ class Carrier:
             return Lost(Loss.REFUSED_EGRESS), admitted
         try:
             heard = await self._in_lane(admitted.endpoint.origin, ask, deadline, self._targets(admitted))
-        except (
-            UnsendableError
-        ):  # the guard and the client read this URL differently: nobody is to be believed
+        except UnsendableError:
+            # The guard and the client read this URL differently: neither is to be believed.
             return Lost(Loss.REFUSED_EGRESS), Refusal.NOT_A_URL
         return heard, None
 
