@@ -31,7 +31,6 @@ class Label(StrEnum):
 
     CODE = "code"
     DATABASE = "database"
-    EVENT = "event"
     KIND = "kind"
     MEMBER = "member"
     METRIC = "metric"
@@ -39,6 +38,7 @@ class Label(StrEnum):
     OUTCOME = "outcome"
     PROVIDER = "provider"
     REASON = "reason"
+    ROW = "row"
     STATE = "state"
     STATUS = "status"
     WHY = "why"
@@ -363,10 +363,8 @@ class Event(Enum):
         "field_dropped",
         Level.ERROR,
         "A bug: an event told something that its row does not allow; it was left out.",
-        "event",
-        Counter(
-            "telemetry_fields_dropped", "Fields left out because their row forbids them.", (Label.EVENT,)
-        ),
+        "row",
+        Counter("telemetry_fields_dropped", "Fields left out because their row forbids them.", (Label.ROW,)),
     )
     SERIES_FOLDED = (
         "series_folded",

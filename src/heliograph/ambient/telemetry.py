@@ -271,7 +271,7 @@ class Telemetry:
             elif self._strict:
                 raise TypeError(f"{event.value} cannot tell {name} as {type(value).__name__}")
             else:
-                self.event(Event.FIELD_DROPPED, event=event.value)
+                self.event(Event.FIELD_DROPPED, row=event.value)
         return kept
 
     def _log(self, event: Event, fields: dict[str, Field]) -> None:

@@ -13,6 +13,9 @@ K = TypeVar("K", bound=Hashable)
 KEYS_MAX_DEFAULT: Final = 10_000
 """Buckets remembered at once. A forgotten one is full again, so forgetting is never unfair to its owner."""
 
+_ROUNDING: Final = 1e-6
+"""A millionth of a token or a millisecond is an error of floating point, not a debt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -66,7 +69,7 @@ class TokenBucket:
             How many were taken.
         """
         self._fill(now)
-        taken = min(count, int(self._tokens + 1e-9))
+        taken = min(count, int(self._tokens + _ROUNDING))
         self._tokens = max(0.0, self._tokens - taken)
         return taken
 
@@ -84,10 +87,10 @@ class TokenBucket:
         """
         self._fill(now)
         needed = min(count, self._rate.burst)
-        if self._tokens + 1e-9 >= needed:
+        if self._tokens + _ROUNDING >= needed:
             self._tokens -= count
             return 0
-        return max(1, math.ceil((needed - self._tokens) * 1000 / self._rate.per_second))
+        return max(1, math.ceil((needed - self._tokens) * 1000 / self._rate.per_second - _ROUNDING))
 
     def full(self, now: Instant) -> bool:
         """Say whether nothing is missing, so that forgetting it changes nothing."""
