@@ -6,6 +6,7 @@ must be whole so many seconds after its first octet.
 """
 
 import asyncio
+import logging
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -18,6 +19,10 @@ from heliograph.edge.asgi import WHOLE
 
 HEAD_OCTETS_MAX: Final = 64 * 1024
 """An unfinished head. Above what operations allow, so that those can answer in their own words."""
+
+# What a stranger sends must not fill the log: the library warns of each malformed request, we count them.
+_ERRORS_ONLY: Final = logging.getLogger("uvicorn.error.connection")
+_ERRORS_ONLY.setLevel(logging.ERROR)
 
 _REFUSALS: Final = {
     "head_too_large": b"HTTP/1.1 431 Request Header Fields Too Large\r\n",
@@ -75,6 +80,7 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.access_log = False
+        self.logger = _ERRORS_ONLY
         self._since: float | None = None
         self._in_head = True
         self._begun_here = False

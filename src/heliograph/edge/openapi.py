@@ -121,9 +121,9 @@ def _responses(operation: Operation, system: System) -> dict[str, Any]:
     """List the answers of a row: success, its own refusals and those of the edge."""
     success: dict[str, Any] = {"description": "Done."}
     if operation.success not in {204, 304}:
-        schema: dict[str, Any] = (
-            {"type": "string"} if operation.reply_type is None else _schema(operation.reply_type)
-        )
+        schema: dict[str, Any] = {} if operation.reply_media.endswith("json") else {"type": "string"}
+        if operation.reply_type is not None:
+            schema = _schema(operation.reply_type)
         success["content"] = {operation.reply_media: {"schema": schema}}
     if operation.selector:
         success["headers"] = {
