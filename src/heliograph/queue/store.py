@@ -1,0 +1,499 @@
+"""The rows of the queue: what to do, who has it, how it ended. Knows SQL and not one push word.
+
+Every function is synchronous and takes a ``Tx``. What makes it safe:
+
+- **The fence.** A claim raises the item's revision, and a settlement is written only while the item is
+  still leased under the revision that was claimed. Whoever lost a lease can say what it likes. Clocks
+  decide when a lease may be taken over, never who may write, so a skewed clock costs time and nothing
+  else.
+- **The lanes.** A claim takes from each lane (a tenant, say) an equal share, and what small lanes leave
+  goes to the large ones. It finds the lanes by hopping along the index from lane to lane, so a million
+  items in one lane cost it one hop. It visits at most ``LANES_VISITED_MAX`` lanes of a kind and tells
+  where it stopped, so the next claim goes on from there.
+- **The expiry.** Every item has one. An item that is past it when it is claimed is not performed: the
+  claim says so by ``expires_at`` and the runner ends it. So no index on expiries is needed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from heliograph.queue.machine import (
+    Change,
+    Happening,
+    ImpossibleChange,
+    Item,
+    LeaseExpired,
+    Policy,
+    Released,
+    RetryAsked,
+    State,
+    change,
+)
+from heliograph.storage.database import Row, Tx, Value
+from heliograph.storage.queries import load_queries
+from heliograph.wire.instant import Instant
+
+_SQL: Final = load_queries("heliograph.queue", "queue.sql")
+
+KEY_CHARACTERS_MAX: Final = 512
+"""The longest kind, lane, group, reference or fold key: references and digests, never bodies."""
+
+LIFE_MS: Final = 7 * 86_400_000
+"""How long after its due time an item without an expiry of its own is worth trying. A week outlasts any
+outage that somebody is still going to repair, and nothing waits for ever."""
+
+LEASE_MS_MIN: Final = 1_000
+LEASE_MS_MAX: Final = 3_600_000
+"""A lease of no time would expire under its holder, and a crash under a lease of days would look like
+lost work; whoever asks for one has mistaken the unit."""
+
+CLAIM_ITEMS_MAX: Final = 1_000
+"""Items of one claim: one transaction must not keep the others waiting."""
+
+LANES_VISITED_MAX: Final = 256
+"""Lanes of one kind that one claim looks at. A hop costs a few microseconds."""
+
+PASSES_MAX: Final = 3
+"""How often a claim hands round what is left. After the second round only lanes with plenty are left."""
+
+PAGE_ITEMS_MAX: Final = 1_000
+"""Rows of one page of a sweep, a prune or a listing, for the reason above."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """A piece of work to enqueue.
+
+    Attributes:
+        item_id: A new time-ordered UUID.
+        kind: Which handler performs it.
+        lane: The fairness key: whose work it is.
+        reference: Where the handler finds the details; never a secret or a body.
+        due_at: Not before this instant.
+        group: The cancel key, for work that may be called off together.
+        expires_at: From this instant on it is worth nothing; by default ``LIFE_MS`` after it is due.
+        fold_key: Equal keys mean equal work: it joins an item that waits unclaimed instead of adding one.
+    """
+
+    item_id: str
+    kind: str
+    lane: str
+    reference: str
+    due_at: Instant
+    group: str | None = None
+    expires_at: Instant | None = None
+    fold_key: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("item_id", "kind", "lane", "reference", "group", "fold_key"):
+            text = getattr(self, name)
+            if text is not None and not 0 < len(text) <= KEY_CHARACTERS_MAX:
+                raise ValueError(f"{name} must have 1 to {KEY_CHARACTERS_MAX} characters")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A lease on one item, and the fence that goes with it.
+
+    Attributes:
+        item_id: The item.
+        kind: Which handler performs it.
+        lane: The fairness key.
+        group: The cancel key, if any.
+        reference: Where the handler finds the details.
+        attempt: Which attempt this is, from 1.
+        revision: The fence: how many times the item was ever claimed.
+        leased_until: When somebody else may take it over.
+        created_at: When it was enqueued.
+        expires_at: From this instant on it is worth nothing.
+    """
+
+    item_id: str
+    kind: str
+    lane: str
+    group: str | None
+    reference: str
+    attempt: int
+    revision: int
+    leased_until: Instant
+    created_at: Instant
+    expires_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What one claim brought.
+
+    Attributes:
+        claims: The leases, longest due first.
+        after: For each kind the lane that was visited last; the next claim begins behind it.
+        more: Work that is due may be left: claim again before waiting for a ring.
+    """
+
+    claims: list[Claim]
+    after: Mapping[str, str] = field(default_factory=dict)
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a claim ended, before its row is asked.
+
+    Attributes:
+        claim: The lease.
+        happening: What happened to it.
+        policy: The patience of its kind.
+        fraction: A random number in [0, 1) for the pause.
+    """
+
+    claim: Claim
+    happening: Happening
+    policy: Policy
+    fraction: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """One page of a sweep.
+
+    Attributes:
+        settled: The leases that had ended, and what became of their items.
+        following: Where the next page begins; None after the last.
+    """
+
+    settled: list[tuple[Claim, Change]]
+    following: tuple[Instant, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """What a cancel did: items canceled at once, and items in progress that were asked."""
+
+    waiting: int
+    leased: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadItem:
+    """A row of the dead-letter list."""
+
+    item_id: str
+    kind: str
+    lane: str
+    reference: str
+    attempt: int
+    reason: str
+    cause: str | None
+    created_at: Instant
+    settled_at: Instant
+    expires_at: Instant
+
+
+def check_lease(lease_ms: int) -> None:
+    """Refuse a lease that is no lease.
+
+    Raises:
+        ValueError: It is not within the limits.
+    """
+    if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
+        raise ValueError(f"lease_ms must be from {LEASE_MS_MIN} to {LEASE_MS_MAX} milliseconds")
+
+
+def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
+    """Add work. The caller rings the doorbell after the commit.
+
+    Args:
+        tx: The transaction that the work belongs to.
+        items: What to add.
+        now: The present instant.
+
+    Returns:
+        The ids that were really added. The others joined an equal item that waits unclaimed.
+    """
+    rows: list[dict[str, Value]] = [
+        {
+            "item_id": item.item_id,
+            "kind": item.kind,
+            "lane": item.lane,
+            "group_key": item.group,
+            "reference": item.reference,
+            "fold_key": item.fold_key,
+            "due_at": item.due_at,
+            "expires_at": max(item.due_at, now) + LIFE_MS if item.expires_at is None else item.expires_at,
+            "created_at": now,
+        }
+        for item in items
+    ]
+    added = tx.run(_SQL["enqueue"], rows[0]) if len(rows) == 1 else tx.many(_SQL["enqueue"], rows)
+    if added == len(rows):
+        return {item.item_id for item in items}
+    if added == 0:
+        return set()
+    return {item.item_id for item in items if tx.one(_SQL["exists"], {"item_id": item.item_id})}
+
+
+def claim(tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int) -> list[Claim]:
+    """Lease work that is due, beginning with the first lane; see ``claim_after``."""
+    return claim_after(tx, kinds, limit, now, lease_ms, {}).claims
+
+
+def claim_after(
+    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int, after: Mapping[str, str]
+) -> Claimed:
+    """Lease work that is due, an equal share from each lane.
+
+    In a lane the item that has been due longest comes first, then the lower id. The attempt and the
+    revision of each item grow by one. Run it through ``Database.claim``.
+
+    Args:
+        tx: The transaction.
+        kinds: Which kinds of work; when slots are fewer than lanes the earlier kinds come first.
+        limit: How many items at most; no more than ``CLAIM_ITEMS_MAX`` are taken.
+        now: The present instant.
+        lease_ms: How long the lease lasts.
+        after: Where the last claim stopped, for each kind.
+
+    Returns:
+        The leases and where to go on.
+
+    Raises:
+        ValueError: The lease is not within the limits.
+    """
+    check_lease(lease_ms)
+    limit = min(limit, CLAIM_ITEMS_MAX)
+    if limit < 1:
+        return Claimed([], after, more=True)
+    due, marks, more = _survey(tx, kinds, limit, now, after)
+    rows: list[Row] = []
+    room = limit
+    for _ in range(PASSES_MAX):
+        if not due or room < 1:
+            break
+        share = max(1, room // len(due))
+        taken = tx.all(
+            _SQL["claim"],
+            {
+                "lanes": json.dumps(due),
+                "share": share,
+                "room": room,
+                "now": now,
+                "leased_until": now + lease_ms,
+            },
+        )
+        rows += taken
+        room -= len(taken)
+        tally: dict[tuple[str, str], int] = {}
+        for row in taken:
+            tally[row[1], row[2]] = tally.get((row[1], row[2]), 0) + 1
+        due = [pair for pair in due if tally.get(pair, 0) == share]
+    rows.sort(key=_by_due)
+    return Claimed([Claim(*row[:10]) for row in rows], marks, more=more or room < 1)
+
+
+def _by_due(row: Row) -> tuple[Instant, str]:
+    """Order claimed rows by due time, then id."""
+    return row[10], row[0]
+
+
+def _survey(
+    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, after: Mapping[str, str]
+) -> tuple[list[tuple[str, str]], dict[str, str], bool]:
+    """Find lanes with due work, where each kind's search stopped, and whether it stopped early."""
+    found: list[tuple[str, str]] = []
+    marks: dict[str, str] = {}
+    early = False
+    for kind in kinds:
+        start = after.get(kind, "")
+        visited = _lanes(tx, kind, start, LANES_VISITED_MAX, now)
+        if start and len(visited) < LANES_VISITED_MAX:
+            seen = {lane for lane, _ in visited}
+            again = _lanes(tx, kind, "", LANES_VISITED_MAX - len(visited), now)
+            visited += [row for row in again if row[0] not in seen]
+        early = early or len(visited) == LANES_VISITED_MAX
+        mark = start
+        for lane, is_due in visited:
+            if is_due:
+                if len(found) == limit:
+                    early = True
+                    break
+                found.append((kind, lane))
+            mark = lane
+        marks[kind] = mark
+    return found, marks, early
+
+
+def _lanes(tx: Tx, kind: str, after: str, lanes: int, now: Instant) -> list[tuple[str, bool]]:
+    """List lanes that have waiting items, and whether one is due."""
+    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": lanes, "now": now})
+    return [(lane, bool(is_due)) for lane, is_due in rows]
+
+
+def settle(tx: Tx, claim: Claim, change: Change, now: Instant) -> bool:
+    """Write what became of a claim, if the fence holds.
+
+    Returns:
+        False when the item is no longer leased under this claim; nothing was written.
+    """
+    return tx.run(_SQL["settle"], _settlement(claim, change, now)) == 1
+
+
+def settle_all(tx: Tx, endings: Sequence[Ending], now: Instant) -> list[Change | None]:
+    """Decide and write what becomes of many claims.
+
+    Args:
+        tx: The transaction.
+        endings: The claims and how each ended.
+        now: The present instant.
+
+    Returns:
+        The change written for each claim; None where the fence did not hold.
+    """
+    held = {
+        (item_id, revision): bool(cancel_requested)
+        for item_id, revision, cancel_requested in tx.all(
+            _SQL["held"], {"item_ids": json.dumps([ending.claim.item_id for ending in endings])}
+        )
+    }
+    changes: list[Change | None] = []
+    rows: list[dict[str, Value]] = []
+    for ending in endings:
+        lease = ending.claim
+        cancel_requested = held.pop((lease.item_id, lease.revision), None)
+        if cancel_requested is None:
+            changes.append(None)
+            continue
+        item = Item(State.LEASED, lease.attempt, lease.revision, cancel_requested, lease.expires_at)
+        decided = change(item, ending.happening, ending.policy, now, ending.fraction)
+        changes.append(decided)
+        rows.append(_settlement(lease, decided, now))
+    if rows:
+        tx.many(_SQL["settle"], rows)
+    return changes
+
+
+def _settlement(claim: Claim, change: Change, now: Instant) -> dict[str, Value]:
+    """Spell a settlement as parameters."""
+    return {
+        "item_id": claim.item_id,
+        "revision": claim.revision,
+        "state": change.state.value,
+        "attempt": change.attempt,
+        "due_at": change.due_at,
+        "reason": change.reason,
+        "cause": change.cause,
+        "settled_at": now if change.state.settled else None,
+    }
+
+
+def release(
+    tx: Tx, claims: Iterable[Claim], policies: Mapping[str, Policy], now: Instant
+) -> list[Change | None]:
+    """Hand claims back untouched, without burning their attempts; see ``settle_all``."""
+    return settle_all(tx, [Ending(lease, Released(), policies[lease.kind]) for lease in claims], now)
+
+
+def sweep(
+    tx: Tx,
+    policies: Mapping[str, Policy],
+    now: Instant,
+    limit: int = PAGE_ITEMS_MAX,
+    after: tuple[Instant, str] = (0, ""),
+) -> Swept:
+    """Take over one page of leases that have ended.
+
+    Call it again from ``following`` until that is None. Rows that stay as they are, because their kind
+    belongs to another runner, never hide the rows behind them.
+
+    Args:
+        tx: The transaction.
+        policies: The kinds to look after and their patience.
+        now: The present instant.
+        limit: Rows of the page.
+        after: Where the page begins.
+
+    Returns:
+        What became of them and where to go on.
+    """
+    rows = tx.all(
+        _SQL["overdue"],
+        {"now": now, "after_until": after[0], "after_item_id": after[1], "limit": min(limit, PAGE_ITEMS_MAX)},
+    )
+    claims = [Claim(*row[:10]) for row in rows]
+    ours = [lease for lease in claims if lease.kind in policies]
+    changes = settle_all(tx, [Ending(lease, LeaseExpired(), policies[lease.kind]) for lease in ours], now)
+    settled = [(lease, made) for lease, made in zip(ours, changes, strict=True) if made is not None]
+    last = claims[-1] if len(claims) == min(limit, PAGE_ITEMS_MAX) else None
+    return Swept(settled, (last.leased_until, last.item_id) if last else None)
+
+
+def cancel(tx: Tx, group: str, now: Instant) -> Canceled:
+    """Call off a group: what waits is canceled now, what is leased may finish its attempt.
+
+    Returns:
+        How many items were canceled and how many were asked for the first time.
+    """
+    waiting = tx.run(_SQL["cancel_waiting"], {"group_key": group, "now": now})
+    return Canceled(waiting, tx.run(_SQL["cancel_leased"], {"group_key": group}))
+
+
+def prune(tx: Tx, before: Instant, limit: int = PAGE_ITEMS_MAX) -> int:
+    """Remove items that were done, failed or canceled before an instant, oldest first.
+
+    Returns:
+        How many were removed; fewer than the limit when none is left.
+    """
+    return tx.run(_SQL["prune"], {"before": before, "limit": min(limit, PAGE_ITEMS_MAX)})
+
+
+def prune_dead(tx: Tx, before: Instant, limit: int = PAGE_ITEMS_MAX) -> int:
+    """Remove dead items that died before an instant; see ``prune``."""
+    return tx.run(_SQL["prune_dead"], {"before": before, "limit": min(limit, PAGE_ITEMS_MAX)})
+
+
+def dead(tx: Tx, after: str = "", limit: int = 100) -> list[DeadItem]:
+    """List a page of the dead-letter list, oldest item first.
+
+    Args:
+        tx: The transaction.
+        after: The id that the page begins behind; it need not exist.
+        limit: Rows of the page, at most ``PAGE_ITEMS_MAX``.
+    """
+    rows = tx.all(_SQL["dead"], {"after": after, "limit": min(limit, PAGE_ITEMS_MAX)})
+    return [DeadItem(*row) for row in rows]
+
+
+def retry(tx: Tx, item_id: str, now: Instant) -> bool:
+    """Try a dead item again, with all its attempts. The caller rings the doorbell after the commit.
+
+    Returns:
+        False when it is not dead, or past its expiry.
+    """
+    row = tx.one(_SQL["dead_one"], {"item_id": item_id})
+    if row is None:
+        return False
+    attempt, revision, expires_at = row
+    item = Item(State.DEAD, attempt, revision, cancel_requested=False, expires_at=expires_at)
+    try:
+        made = change(item, RetryAsked(), Policy(), now, 0.0)
+    except ImpossibleChange:
+        return False
+    return (
+        tx.run(
+            _SQL["retry"],
+            {"item_id": item_id, "attempt": made.attempt, "due_at": made.due_at, "reason": made.reason},
+        )
+        == 1
+    )
+
+
+def counts(tx: Tx) -> dict[tuple[str, State], int]:
+    """Count items by kind and state. Reads the whole table: for a page or a slow metric."""
+    return {(kind, State(state)): count for kind, state, count in tx.all(_SQL["counts"])}
+
+
+def lag_ms(tx: Tx, kinds: Iterable[str], now: Instant) -> dict[str, int]:
+    """Tell how long the oldest due item of each kind has been due; 0 when none is."""
+    oldest = ((kind, tx.one(_SQL["oldest"], {"kind": kind})) for kind in kinds)
+    return {kind: max(0, now - row[0]) if row and row[0] is not None else 0 for kind, row in oldest}
