@@ -19,7 +19,7 @@ Words:
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
@@ -267,6 +267,8 @@ class Change:
         attempt: The attempts counted after the change.
         cause: What the last attempt said when it was not that which decided, as a stable code: the
             provider's reason behind ``attempts_exhausted``.
+        signal: What the handler said, when an attempt ended by its word. A handler may return its own
+            subclass of a signal and find it again here, in the settling transaction.
     """
 
     state: State
@@ -274,6 +276,7 @@ class Change:
     reason: str | None
     attempt: int
     cause: str | None = None
+    signal: Signal | None = field(default=None, compare=False, repr=False)
 
 
 class ImpossibleChange(Exception):  # noqa: N818 - a bug, named for what was asked
@@ -311,64 +314,67 @@ def change(item: Item, happening: Happening, policy: Policy, now: Instant, fract
     Raises:
         ImpossibleChange: The item cannot meet this in its state.
     """
-    cue = cue_of(happening)
-    attempt, due_at, last = item.attempt, now, False
-    own_reason: str | None = None
-    match happening:
-        case Later(reason=own_reason, after_ms=after_ms, burns_attempt=True):
-            due_at = now + max(backoff_ms(policy, item.attempt, fraction), after_ms or 0)
-            last = item.attempt >= policy.max_attempts
-        case Later(reason=own_reason, after_ms=after_ms):
-            # The attempt does not grow here, so the pause grows with the claims instead.
-            due_at = now + max(backoff_ms(policy, item.revision, fraction), after_ms or 0)
-            attempt -= 1
-        case LeaseExpired():
-            own_reason, last = LEASE_EXPIRED, item.attempt >= policy.max_attempts
-        case Released():
-            own_reason, attempt = RELEASED, attempt - 1
-        case FoundExpired():
-            attempt -= 1
-        case RetryAsked():
-            own_reason, attempt = RETRIED, 0
-        case Claimed():
-            attempt += 1
-        case RouteGone(reason=own_reason) | Refused(reason=own_reason):
-            pass
-        case Delivered() | CancelAsked():
-            pass
-        case _:
-            assert_never(happening)
-
-    over = due_at >= item.expires_at
-    target = TRANSITIONS.get((item.state, cue, _circumstance(item, over=over, last=last)))
+    cue, own_reason = _told(happening)
+    due_at, burns = now, cue in (Cue.LATER, Cue.LEASE_EXPIRED)
+    if isinstance(happening, Later):
+        burns = happening.burns_attempt
+        # Where the attempt does not grow, the pause grows with the claims instead.
+        pause = backoff_ms(policy, item.attempt if burns else item.revision, fraction)
+        due_at += max(pause, happening.after_ms or 0)
+    circumstance = _circumstance(
+        item, over=due_at >= item.expires_at, last=burns and item.attempt >= policy.max_attempts
+    )
+    target = TRANSITIONS.get((item.state, cue, circumstance))
     if target is None:
         raise ImpossibleChange(f"{cue} cannot happen to an item that is {item.state}")
     return Change(
         state=target.state,
         due_at=due_at if target.state is State.READY else now,
         reason=target.reason or own_reason,
-        attempt=attempt,
+        attempt=_attempt_after(item, cue, gives_back=cue is Cue.LATER and not burns),
         cause=own_reason if target.reason else None,
+        signal=happening if isinstance(happening, Delivered | RouteGone | Refused | Later) else None,
     )
 
 
-def cue_of(happening: Happening) -> Cue:
-    """Name a happening without its details."""
-    return _CUES[type(happening)]
+def _told(happening: Happening) -> tuple[Cue, str | None]:
+    """Name a happening and the reason that it brings."""
+    match happening:
+        case Delivered():
+            return Cue.DELIVERED, None
+        case RouteGone(reason=reason):
+            return Cue.ROUTE_GONE, reason
+        case Refused(reason=reason):
+            return Cue.REFUSED, reason
+        case Later(reason=reason):
+            return Cue.LATER, reason
+        case LeaseExpired():
+            return Cue.LEASE_EXPIRED, LEASE_EXPIRED
+        case Released():
+            return Cue.RELEASED, RELEASED
+        case FoundExpired():
+            return Cue.FOUND_EXPIRED, None
+        case Claimed():
+            return Cue.CLAIMED, None
+        case CancelAsked():
+            return Cue.CANCEL_ASKED, None
+        case RetryAsked():
+            return Cue.RETRY_ASKED, RETRIED
+        case _:
+            assert_never(happening)
 
 
-_CUES: Final[Mapping[type[Happening], Cue]] = {
-    Claimed: Cue.CLAIMED,
-    Delivered: Cue.DELIVERED,
-    RouteGone: Cue.ROUTE_GONE,
-    Refused: Cue.REFUSED,
-    Later: Cue.LATER,
-    LeaseExpired: Cue.LEASE_EXPIRED,
-    Released: Cue.RELEASED,
-    FoundExpired: Cue.FOUND_EXPIRED,
-    CancelAsked: Cue.CANCEL_ASKED,
-    RetryAsked: Cue.RETRY_ASKED,
-}
+def _attempt_after(item: Item, cue: Cue, *, gives_back: bool) -> int:
+    """Count the attempts: a claim adds one, and an attempt that was none is given back."""
+    match cue:
+        case Cue.CLAIMED:
+            return item.attempt + 1
+        case Cue.RETRY_ASKED:
+            return 0
+        case Cue.RELEASED | Cue.FOUND_EXPIRED:
+            return item.attempt - 1
+        case _:
+            return item.attempt - gives_back
 
 
 def _circumstance(item: Item, *, over: bool, last: bool) -> Circumstance:

@@ -15,6 +15,15 @@ LIFE_MS: Final = 7 * 86_400_000
 outage that somebody is still going to repair, and nothing waits for ever."""
 
 
+LEASE_MS_MIN: Final = 1_000
+LEASE_MS_MAX: Final = 3_600_000
+"""A lease of no time would expire under its holder, and a crash under a lease of days would look like
+lost work; whoever asks for one has mistaken the unit."""
+
+CLAIM_ITEMS_MAX: Final = 1_000
+"""Items of one claim: one transaction must not keep the others waiting."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewItem:
     """A piece of work to enqueue.
@@ -76,18 +85,32 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Round:
+    """How far a round through all lanes has come. Keep it between claims; an empty one is a new round.
+
+    Attributes:
+        marks: For each kind the lane that was visited last, or None when all were.
+        taken: How many items the claims of this round have taken.
+    """
+
+    marks: Mapping[str, str | None] = field(default_factory=dict)
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """What one claim brought.
 
     Attributes:
         claims: The leases, longest due first.
-        after: For each kind the lane that was visited last; the next claim begins behind it.
-        more: Work that is due may be left: claim again before waiting for a ring.
+        place: Where the next claim goes on.
+        more: Work that is due may be left: claim again before waiting for a ring. A whole round that
+            takes nothing ends with False, so nobody spins.
     """
 
     claims: list[Claim]
-    after: Mapping[str, str] = field(default_factory=dict)
-    more: bool = False
+    place: Round
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ Every function is synchronous and takes a ``Tx``. What makes it safe:
   else.
 - **The lanes.** A claim takes from each lane (a tenant, say) an equal share, and what small lanes leave
   goes to the large ones. It finds the lanes by hopping along the index from lane to lane, so a million
-  items in one lane cost it one hop. It visits at most ``LANES_VISITED_MAX`` lanes of a kind and tells
-  where it stopped, so the next claim goes on from there.
+  items in one lane cost it one hop. It visits at most ``LANES_VISITED_MAX`` lanes of a kind and no more
+  lanes than it has room for; the next claim goes on from there, so in a round each lane has its turn.
 - **The expiry.** Every item has one. An item that is past it when it is claimed is not performed: the
   claim says so by ``expires_at`` and the runner ends it. So no index on expiries is needed.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -29,7 +30,19 @@ from heliograph.queue.machine import (
     State,
     change,
 )
-from heliograph.queue.model import LIFE_MS, Canceled, Claim, Claimed, DeadItem, Ending, NewItem, Swept
+from heliograph.queue.model import (
+    CLAIM_ITEMS_MAX,
+    LIFE_MS,
+    Canceled,
+    Claim,
+    Claimed,
+    DeadItem,
+    Ending,
+    NewItem,
+    Round,
+    Swept,
+)
+from heliograph.queue.pace import check_lease
 from heliograph.storage.database import Row, Tx, Value
 from heliograph.storage.queries import load_queries
 from heliograph.wire.instant import Instant
@@ -41,11 +54,11 @@ __all__ = [
     "DeadItem",
     "Ending",
     "NewItem",
+    "Round",
     "Swept",
     "cancel",
-    "check_lease",
     "claim",
-    "claim_after",
+    "claim_round",
     "counts",
     "dead",
     "enqueue",
@@ -61,14 +74,6 @@ __all__ = [
 
 _SQL: Final = load_queries("heliograph.queue", "queue.sql")
 
-LEASE_MS_MIN: Final = 1_000
-LEASE_MS_MAX: Final = 3_600_000
-"""A lease of no time would expire under its holder, and a crash under a lease of days would look like
-lost work; whoever asks for one has mistaken the unit."""
-
-CLAIM_ITEMS_MAX: Final = 1_000
-"""Items of one claim: one transaction must not keep the others waiting."""
-
 LANES_VISITED_MAX: Final = 256
 """Lanes of one kind that one claim looks at. A hop costs a few microseconds."""
 
@@ -77,16 +82,6 @@ PASSES_MAX: Final = 3
 
 PAGE_ITEMS_MAX: Final = 1_000
 """Rows of one page of a sweep, a prune or a listing, for the reason above."""
-
-
-def check_lease(lease_ms: int) -> None:
-    """Refuse a lease that is no lease.
-
-    Raises:
-        ValueError: It is not within the limits.
-    """
-    if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
-        raise ValueError(f"lease_ms must be from {LEASE_MS_MIN} to {LEASE_MS_MAX} milliseconds")
 
 
 def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
@@ -123,12 +118,18 @@ def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
 
 
 def claim(tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int) -> list[Claim]:
-    """Lease work that is due, beginning with the first lane; see ``claim_after``."""
-    return claim_after(tx, kinds, limit, now, lease_ms, after={}).claims
+    """Lease work that is due, beginning with the first lanes; see ``claim_round``."""
+    return claim_round(tx, kinds, limit, now, lease_ms, place=Round()).claims
 
 
-def claim_after(
-    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int, *, after: Mapping[str, str]
+def claim_round(
+    tx: Tx,
+    kinds: Sequence[str],
+    limit: int,
+    now: Instant,
+    lease_ms: int,
+    *,
+    place: Round,
 ) -> Claimed:
     """Lease work that is due, an equal share from each lane.
 
@@ -141,23 +142,23 @@ def claim_after(
         limit: How many items at most; no more than ``CLAIM_ITEMS_MAX`` are taken.
         now: The present instant.
         lease_ms: How long the lease lasts.
-        after: Where the last claim stopped, for each kind.
+        place: How far the last claim came.
 
     Returns:
-        The leases and where to go on.
+        The leases and how far this claim came.
 
     Raises:
-        ValueError: The lease is not within the limits.
+        Malformed: The lease is not within the limits.
     """
     check_lease(lease_ms)
     limit = min(limit, CLAIM_ITEMS_MAX)
     if limit < 1:
-        return Claimed([], after, more=True)
-    due, marks, more = _survey(tx, kinds, limit, now, after)
+        return Claimed([], place, more=True)
+    due, marks = _survey(tx, kinds, limit, now, place)
     rows: list[Row] = []
-    room = limit
     for _ in range(PASSES_MAX):
-        if not due or room < 1:
+        room = limit - len(rows)
+        if not due or not room:
             break
         share = max(1, room // len(due))
         taken = tx.all(
@@ -171,51 +172,45 @@ def claim_after(
             },
         )
         rows += taken
-        room -= len(taken)
-        tally: dict[tuple[str, str], int] = {}
-        for row in taken:
-            tally[row[1], row[2]] = tally.get((row[1], row[2]), 0) + 1
-        due = [pair for pair in due if tally.get(pair, 0) == share]
-    rows.sort(key=_by_due)
-    return Claimed([Claim(*row[:10]) for row in rows], marks, more=more or room < 1)
+        tally = Counter((kind, lane) for _id, kind, lane, *_rest in taken)
+        due = [pair for pair in due if tally[pair] >= share]
+    rows.sort(key=lambda row: (row[10], row[0]))
+    claims = [Claim(*row[:10]) for row in rows]
 
-
-def _by_due(row: Row) -> tuple[Instant, str]:
-    """Order claimed rows by due time, then id."""
-    return row[10], row[0]
+    over = all(mark is None for mark in marks.values())
+    if over and not place.marks:
+        return Claimed(claims, Round(), more=bool(due) or len(rows) == limit)
+    taken_in_round = place.taken + len(rows)
+    if over:
+        return Claimed(claims, Round(), more=taken_in_round > 0)
+    return Claimed(claims, Round(marks, taken_in_round), more=True)
 
 
 def _survey(
-    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, after: Mapping[str, str]
-) -> tuple[list[tuple[str, str]], dict[str, str], bool]:
-    """Find lanes with due work, where each kind's search stopped, and whether it stopped early."""
+    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, place: Round
+) -> tuple[list[tuple[str, str]], dict[str, str | None]]:
+    """Find the next lanes with due work, and where the search of each kind came to."""
     found: list[tuple[str, str]] = []
-    marks: dict[str, str] = {}
-    early = False
+    marks: dict[str, str | None] = {}
     for kind in kinds:
-        start = after.get(kind, "")
-        visited = _lanes(tx, kind, start, LANES_VISITED_MAX, now)
-        if start and len(visited) < LANES_VISITED_MAX:
-            seen = {lane for lane, _ in visited}
-            again = _lanes(tx, kind, "", LANES_VISITED_MAX - len(visited), now)
-            visited += [row for row in again if row[0] not in seen]
+        start = place.marks.get(kind, "")
+        if start is None:
+            marks[kind] = None
+            continue
+        visited = _lanes(tx, kind, start, now)
         room = limit - len(found)
         due = [lane for lane, is_due in visited if is_due]
         found += [(kind, lane) for lane in due[:room]]
         if len(due) > room:
             marks[kind] = due[room - 1] if room else start
-            early = True
-        elif len(visited) == LANES_VISITED_MAX:
-            marks[kind] = visited[-1][0]
-            early = True
         else:
-            marks[kind] = ""
-    return found, marks, early
+            marks[kind] = visited[-1][0] if len(visited) == LANES_VISITED_MAX else None
+    return found, marks
 
 
-def _lanes(tx: Tx, kind: str, after: str, lanes: int, now: Instant) -> list[tuple[str, bool]]:
-    """List lanes that have waiting items, and whether one is due."""
-    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": lanes, "now": now})
+def _lanes(tx: Tx, kind: str, after: str, now: Instant) -> list[tuple[str, bool]]:
+    """List the next lanes that have waiting items, and whether one is due."""
+    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": LANES_VISITED_MAX, "now": now})
     return [(lane, bool(is_due)) for lane, is_due in rows]
 
 
