@@ -223,14 +223,17 @@ class Policy:
         max_attempts: How many claims may end in *later* or a crash before the item is dead.
         first_backoff_ms: The ceiling of the first pause; it doubles with each attempt.
         max_backoff_ms: The ceiling that the doubling stops at.
+        align_ms: Items of this kind wait until a multiple of this, so that the time of an attempt tells
+            nothing of the time that led to it. 1 aligns nothing.
     """
 
     max_attempts: int = 5
     first_backoff_ms: int = 1_000
     max_backoff_ms: int = 600_000
+    align_ms: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("max_attempts", "first_backoff_ms"):
+        for name in ("max_attempts", "first_backoff_ms", "align_ms"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
         if self.max_backoff_ms < self.first_backoff_ms:
@@ -321,6 +324,7 @@ def change(item: Item, happening: Happening, policy: Policy, now: Instant, fract
         # Where the attempt does not grow, the pause grows with the claims instead.
         pause = backoff_ms(policy, item.attempt if burns else item.revision, fraction)
         due_at += max(pause, happening.after_ms or 0)
+    due_at = -(-due_at // policy.align_ms) * policy.align_ms
     circumstance = _circumstance(
         item, over=due_at >= item.expires_at, last=burns and item.attempt >= policy.max_attempts
     )
