@@ -1,1 +1,163 @@
-"""The work handler that turns a claim into a delivery."""
+"""The work handler that turns a claim into a delivery.
+
+It is the same for every slice that sends through providers. A slice gives it a ``DeliverySource``: how to
+load what a claim stands for, how to open it once the claim is ours, and what the end means for its rows.
+Sealed details are loaded inside the claiming transaction and opened outside it, as late as possible; what
+was opened is dropped when the attempt ends. So no secret is in a work item, and an attempt that was
+waiting while a route was revoked finds it gone.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, TypeVar, final
+
+from heliograph.ambient.clock import Clock
+from heliograph.ambient.entropy import Entropy
+from heliograph.delivery.carrier import Carrier
+from heliograph.delivery.exchange import Moment
+from heliograph.delivery.model import Delivery, ProviderName, Route, Verdict
+from heliograph.delivery.provider import Provider
+from heliograph.delivery.signal import CONFIG_HOLD_MS, signal_of
+from heliograph.queue.machine import EXPIRED, Change, Later, Policy, Refused, RouteGone, Signal
+from heliograph.queue.model import Claim
+from heliograph.storage.database import Tx
+from heliograph.wire.instant import Instant
+
+MOMENT_OCTETS: Final = 64
+"""Random octets for one exchange."""
+
+ROUTE_GONE: Final = "route_gone"
+"""The reason of a delivery whose route had ended before the attempt began."""
+
+NO_PROVIDER: Final = "provider_not_configured"
+"""The reason of a delivery that waits for an operator to configure its application again."""
+
+UNSETTLED_MAX: Final = 16_384
+"""Verdicts that wait for their settlement: far more than any runner has in flight. What a lost fence
+leaves behind makes room first."""
+
+S = TypeVar("S")
+
+
+class DeliverySource(Protocol[S]):
+    """What a slice knows of its deliveries. ``S`` is what it loads: details as they are stored, sealed."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of work item that stands for one delivery."""
+        ...
+
+    def load(self, tx: Tx, claims: Sequence[Claim]) -> Sequence[S]:
+        """Read the stored details of each claim, in the same order, inside the claiming transaction."""
+        ...
+
+    def open(self, loaded: S) -> Delivery | None:
+        """Open what was loaded.
+
+        Returns:
+            The delivery, with the same ``delivery_id`` and collapse key on every attempt; None when there
+            is no route to deliver to any more.
+        """
+        ...
+
+    def registered_at(self, loaded: S) -> Instant:
+        """Tell when the route was registered: a provider may say since when a token is dead."""
+        ...
+
+    def settled(self, tx: Tx, claim: Claim, change: Change, verdict: Verdict | None) -> None:
+        """Note what became of a delivery, inside the settling transaction. May be run again.
+
+        Args:
+            tx: The settling transaction.
+            claim: The lease that ended.
+            change: What became of the work item.
+            verdict: What the provider's adapter said; None when it was not asked: the route was gone, the
+                time was over, the lease was lost, or something of ours failed.
+        """
+        ...
+
+
+@final
+class DeliveryHandler(Generic[S]):
+    """Delivers the work of one source; a ``queue.runner.Handler``.
+
+    Args:
+        source: What the slice knows.
+        provider_of: Finds the provider for a route; None where nobody has configured one.
+        carrier: Carries exchanges.
+        clock: Tells the time.
+        entropy: Draws octets for exchanges.
+        policy: How patient this kind of work is.
+        heard: Told of every verdict, for counters and the health of credentials; must not raise.
+    """
+
+    def __init__(
+        self,
+        source: DeliverySource[S],
+        *,
+        provider_of: Callable[[Route], Provider | None],
+        carrier: Carrier,
+        clock: Clock,
+        entropy: Entropy,
+        policy: Policy,
+        heard: Callable[[ProviderName, Verdict], None] | None = None,
+    ) -> None:
+        self._source = source
+        self._provider_of = provider_of
+        self._carrier = carrier
+        self._clock = clock
+        self._entropy = entropy
+        self._policy = policy
+        self._heard = heard
+        self._verdicts: dict[tuple[str, int], Verdict] = {}
+
+    @property
+    def kind(self) -> str:
+        """The source's kind."""
+        return self._source.kind
+
+    @property
+    def policy(self) -> Policy:
+        """How patient this kind of work is."""
+        return self._policy
+
+    def load(self, tx: Tx, claims: Sequence[Claim]) -> Sequence[S]:
+        """Let the source read the stored details."""
+        return self._source.load(tx, claims)
+
+    async def perform(self, claim: Claim, loaded: S) -> Signal:
+        """Make one attempt and say how it ended.
+
+        The provider sees the same ids on every attempt of one delivery, so a repeat after an ambiguous
+        loss folds into the first (I8). Nothing is sent once the delivery is worth nothing.
+        """
+        delivery = self._source.open(loaded)
+        if delivery is None:
+            return RouteGone(ROUTE_GONE)
+        now = self._clock.now()
+        if delivery.expires_at <= now:
+            return Refused(EXPIRED)
+        provider = self._provider_of(delivery.route)
+        if provider is None:
+            # Our configuration is at fault, not the route: hold it, as for a bad credential.
+            return Later(NO_PROVIDER, after_ms=CONFIG_HOLD_MS, burns_attempt=False)
+        exchange = provider.exchange(delivery, Moment(now, self._entropy.octets(MOMENT_OCTETS)))
+        verdict = await self._carrier.carry(exchange, provider=provider.name, until=delivery.expires_at)
+        if self._heard is not None:
+            self._heard(provider.name, verdict)
+        self._keep(claim, verdict)
+        return signal_of(verdict, attempt=claim.attempt, registered_at=self._source.registered_at(loaded))
+
+    def settled(self, tx: Tx, claim: Claim, change: Change) -> None:
+        """Hand the end to the source, with the verdict of this very claim."""
+        key = (claim.item_id, claim.revision)
+        self._source.settled(tx, claim, change, self._verdicts.get(key))
+        # Only once it is on disk: a settlement may be run again and must then say the same.
+        tx.after_commit(lambda: self._forget(key))
+
+    def _keep(self, claim: Claim, verdict: Verdict) -> None:
+        while len(self._verdicts) >= UNSETTLED_MAX:
+            del self._verdicts[next(iter(self._verdicts))]
+        self._verdicts[claim.item_id, claim.revision] = verdict
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        self._verdicts.pop(key, None)
