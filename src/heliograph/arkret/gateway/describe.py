@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from heliograph.wire.ids import DidCoreId, VerificationMethod
+
 BLIND_WAKEUP: Final = "ak.profile.push_gateway.blind_wakeup.v1"
 PUSH_GATEWAY: Final = "ak.profile.push_gateway.v1"
 HARDENED: Final = "ak.profile.traffic_metadata_hardened.v1"
@@ -30,13 +32,13 @@ class Identity:
         receipt_method: The DID URL of the key that signs receipts.
     """
 
-    service_id: str
+    service_id: DidCoreId
     did: str
     trust_domain: str
     method_history_head: str
     version_id: str
     base_url: str
-    receipt_method: str
+    receipt_method: VerificationMethod
 
 
 def describe(identity: Identity, *, max_devices: int, body_octets_max: int) -> Mapping[str, Any]:
