@@ -297,7 +297,7 @@ def _converted(root: type[S], document: dict[str, Any], environ: Mapping[str, st
             problem = error.__cause__.problem
         if problem.startswith("Invalid enum value"):
             problem = "must be one of " + _words(root, path)
-        elif "matching regex '\\\\A(?:file|env):" in problem:
+        elif "matching regex '\\\\A(?:file|env|key):" in problem:
             problem = _REFERENCE
         raise Malformed(path, problem) from None
 

@@ -19,6 +19,7 @@ from msgspec import Meta
 from heliograph.ambient.telemetry import LogFormat
 from heliograph.app import reading
 from heliograph.app.reading import Loaded
+from heliograph.arkret.gateway.decide import grid_fault
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.providers import ADAPTERS
 from heliograph.wire.malformed import Malformed
@@ -140,6 +141,16 @@ class EgressSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         tuple[str, ...],
         Meta(description="Exact host:port pairs that may lie in a private network and on any port."),
     ] = ()
+    ca_file: Annotated[
+        Path | None,
+        Meta(description="PEM file of authorities to trust besides the usual ones, as in labs."),
+    ] = None
+
+
+class AppSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One application: ``[apps."com.example.app"]``."""
+
+    provider: Annotated[str, Meta(description="The provider section that its devices are reached through.")]
 
 
 if TYPE_CHECKING:
@@ -175,6 +186,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     egress: EgressSettings = EgressSettings()
     gateway: GatewaySettings = GatewaySettings()
     providers: ProviderSettings = ProviderSettings()
+    apps: Annotated[
+        dict[str, AppSettings],
+        Meta(description="Applications by exact id, each with a member: provider."),
+    ] = {}
 
     def database_url(self) -> str:
         """Return where the database is, with the embedded default worked out."""
@@ -265,5 +280,13 @@ def _check(settings: Settings) -> None:
     if scheme == "sqlite" and (not rest.startswith("/") or rest == "/"):
         raise Malformed("database.url", "must name a file after sqlite:///")
     user = rest.partition("/")[0].rpartition("@")[0]
+    known = settings.provider_sections()
+    for app_id, app in settings.apps.items():
+        if app.provider not in known:
+            raise Malformed(f"apps.{app_id}.provider", "names a provider that has no section")
+    if settings.gateway.default_app and settings.gateway.default_app not in settings.apps:
+        raise Malformed("gateway.default_app", "names no application of the apps section")
+    if (fault := grid_fault(settings.gateway.bucket_grid)) is not None:
+        raise Malformed("gateway.bucket_grid", fault)
     if scheme == "postgresql" and (":" in user or "password=" in rest):
         raise Malformed("database.url", "must not hold the password; refer to it in database.password")

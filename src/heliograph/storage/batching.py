@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Final, final
 
 from heliograph.storage.database import DatabaseUnavailable
@@ -41,7 +42,7 @@ class Batcher:
         run: Runs a batch in the writer thread: fills in each job's result or error and commits. It raises
             nothing: a batch that could not be committed has ``DatabaseUnavailable`` as every job's error.
         name: The thread's name.
-        observe: Told how many shared each commit.
+        observe: Told how many shared each commit and the seconds it took.
         batch_max: How many may share one.
     """
 
@@ -49,7 +50,7 @@ class Batcher:
         self,
         run: Callable[[list[Job]], None],
         name: str,
-        observe: Callable[[int], None] | None = None,
+        observe: Callable[[int, float], None] | None = None,
         batch_max: int = BATCH_MAX,
     ) -> None:
         self._run = run
@@ -103,13 +104,14 @@ class Batcher:
         self._executor.submit(self._work, loop, batch)
 
     def _work(self, loop: asyncio.AbstractEventLoop, batch: list[Job]) -> None:
+        began = perf_counter()
         self._run(batch)
-        loop.call_soon_threadsafe(self._answer, loop, batch)
+        loop.call_soon_threadsafe(self._answer, loop, batch, perf_counter() - began)
 
-    def _answer(self, loop: asyncio.AbstractEventLoop, batch: list[Job]) -> None:
+    def _answer(self, loop: asyncio.AbstractEventLoop, batch: list[Job], seconds: float) -> None:
         """Resolve a whole batch in one call back into the loop, and hand over the next."""
         if self._observe is not None:
-            self._observe(len(batch))
+            self._observe(len(batch), seconds)
         self._hand_over(loop)
         for job in batch:
             if job.error is None:

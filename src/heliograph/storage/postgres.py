@@ -164,9 +164,9 @@ class _Writer:
 class PostgresDatabase:
     """A ``Database`` on a PostgreSQL server. Build it with ``open``."""
 
-    def __init__(self, url: str, observe: Callable[[int], None] | None) -> None:
+    def __init__(self, url: str, writers: int, observe: Callable[[int, float], None] | None) -> None:
         self._url = url
-        self._writers = [_Writer(self._connect, "SERIALIZABLE") for _ in range(WRITERS)]
+        self._writers = [_Writer(self._connect, "SERIALIZABLE") for _ in range(writers)]
         self._claimer = _Writer(self._connect, "READ COMMITTED")
         self._batchers = [
             Batcher(writer.run_batch, f"postgres-writer-{number}", observe, batch_max=BATCH_MAX)
@@ -177,17 +177,24 @@ class PostgresDatabase:
         self._idle_readers: list[psycopg.Connection[Row]] = []
 
     @classmethod
-    async def open(cls, url: str, *, observe: Callable[[int], None] | None = None) -> "PostgresDatabase":
+    async def open(
+        cls,
+        url: str,
+        *,
+        writers: int = WRITERS,
+        observe: Callable[[int, float], None] | None = None,
+    ) -> "PostgresDatabase":
         """Connect to a server.
 
         Args:
             url: A libpq URL; it may hold a password and is never shown.
-            observe: Told how many transactions shared each commit.
+            writers: How many connections write; besides them one claims and a few read.
+            observe: Told how many transactions shared each commit and the seconds it took.
 
         Raises:
             DatabaseUnavailable: It cannot be reached.
         """
-        database = cls(url, observe)
+        database = cls(url, writers, observe)
         try:
             await database.ping()
         except DatabaseUnavailable:

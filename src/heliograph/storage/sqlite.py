@@ -73,7 +73,7 @@ class SqliteDatabase:
     """A ``Database`` on one SQLite file. Build it with ``open``."""
 
     def __init__(
-        self, path: Path, lock: int, timeout_s: float, observe: Callable[[int], None] | None
+        self, path: Path, lock: int | None, timeout_s: float, observe: Callable[[int, float], None] | None
     ) -> None:
         self._path = path
         self._lock = lock
@@ -89,27 +89,24 @@ class SqliteDatabase:
         cls,
         path: Path,
         *,
+        exclusive: bool = True,
         busy_s: float = BUSY_MS / 1000,
-        observe: Callable[[int], None] | None = None,
+        observe: Callable[[int, float], None] | None = None,
     ) -> "SqliteDatabase":
         """Open a database file, making it if it is missing.
 
         Args:
             path: The file. Its folder must exist.
+            exclusive: Refuse to share the file with another process that writes all the time; two would
+                starve each other. A command that writes a row or two is a guest and passes False.
             busy_s: How long to wait for another process that holds the file.
-            observe: Told how many transactions shared each commit.
+            observe: Told how many transactions shared each commit and the seconds it took.
 
         Raises:
             AlreadyOpen: Another process writes to it.
             DatabaseUnavailable: It cannot be opened.
         """
-        lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise AlreadyOpen(f"{path.name} is in use by another process") from None
-        database = cls(path, lock, busy_s, observe)
+        database = cls(path, _locked(path) if exclusive else None, busy_s, observe)
         await database.ping()
         return database
 
@@ -213,7 +210,19 @@ class SqliteDatabase:
             connection.close()
         if self._writer is not None:
             self._writer.close()
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def _locked(path: Path) -> int:
+    """Take the lock of the one process that serves a file; it ends with the process, however that ends."""
+    lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise AlreadyOpen(f"{path.name} is in use by another process") from None
+    return lock
 
 
 def _called(fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any], tx: _Tx) -> T:

@@ -5,7 +5,7 @@ from typing import Annotated, Final, TypeAlias, final
 
 from msgspec import Meta
 
-SecretReference: TypeAlias = Annotated[str, Meta(pattern=r"\A(?:file|env):.")]
+SecretReference: TypeAlias = Annotated[str, Meta(pattern=r"\A(?:file|env|key):.")]
 """A setting that names where a secret lies, ``file:/path`` or ``env:NAME``; a secret itself is refused."""
 
 _SHOWN: Final = "‹secret›"

@@ -56,7 +56,7 @@ class WebPushSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         subject: Whom a push service may contact: ``mailto:`` with an address, or an ``https:`` URL, on a
             real public domain. Some services refuse every push whose subject is not.
         vapid_key: A reference to the private key, such as ``file:/run/secrets/vapid``: a P-256 key as PEM,
-            or its 32 octets in unpadded base64url.
+            or its 32 octets in unpadded base64url. The default is the key that Heliograph made for itself.
         previous_vapid_key: A reference to the key that was used before, while subscriptions made with it
             are still alive; tried once when a service refuses the present one.
         hosts: The push services that endpoints may name: exact names, or ``*.suffix``. An empty list
@@ -64,7 +64,7 @@ class WebPushSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """
 
     subject: str
-    vapid_key: SecretReference
+    vapid_key: SecretReference = "key:vapid"
     previous_vapid_key: SecretReference | None = None
     hosts: tuple[str, ...] = WELL_KNOWN_HOSTS
 

@@ -112,9 +112,7 @@ class Runner:
         self._telemetry = telemetry
         self._pace = pace
         self._intake = Intake(database, clock, self._handlers, telemetry, pace.lease_ms)
-        self._settling = Settling(
-            database, clock, doorbell, self._handlers, telemetry=telemetry, pace=pace
-        )
+        self._settling = Settling(database, clock, doorbell, self._handlers, telemetry=telemetry, pace=pace)
         self._flying: dict[tuple[str, int], tuple[Claim, asyncio.Task[None]]] = {}
         self._ended: list[Ending] = []
         self._unsettled = 0

@@ -1,0 +1,127 @@
+"""The worker: claims accepted work and carries it to its provider."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from heliograph.ambient.clock import SystemClock
+from heliograph.ambient.entropy import SystemEntropy
+from heliograph.ambient.telemetry import Event, Telemetry
+from heliograph.app.opening import database_secret_url, egress_rules
+from heliograph.app.settings import Settings
+from heliograph.arkret.gateway.service.applications import Applications
+from heliograph.arkret.gateway.service.deliver import WakeupSource
+from heliograph.arkret.gateway.service.notify import KIND, KIND_HARDENED
+from heliograph.delivery.carrier import AskSeen, Carrier
+from heliograph.delivery.egress import EgressGuard
+from heliograph.delivery.handler import DeliveryHandler
+from heliograph.delivery.model import ProviderName, Route, Verdict
+from heliograph.delivery.provider import Provider
+from heliograph.delivery.resolver import SystemResolver
+from heliograph.doorbell.local import LocalDoorbell
+from heliograph.doorbell.port import Doorbell
+from heliograph.queue.machine import Policy
+from heliograph.queue.model import CLAIM_ITEMS_MAX
+from heliograph.queue.pace import Pace
+from heliograph.queue.runner.loop import Runner
+from heliograph.signing.seal import TenantKeys
+from heliograph.storage.database import Database
+
+POLICY: Final = Policy(max_attempts=12, first_backoff_ms=1_000, max_backoff_ms=600_000)
+"""Twelve attempts with doubling pauses span over an hour; each wakeup's own life ends it sooner."""
+
+POLICY_HARDENED: Final = Policy(
+    max_attempts=12, first_backoff_ms=1_000, max_backoff_ms=600_000, align_ms=300_000
+)
+"""As above, and every attempt leaves at a five-minute mark (R358)."""
+
+
+async def open_doorbell(
+    settings: Settings, stack: AsyncExitStack, clock: SystemClock, entropy: SystemEntropy
+) -> Doorbell:
+    """Open the doorbell that fits the database: within this process, or between all that share a server."""
+    if settings.database_url().startswith("sqlite"):
+        return LocalDoorbell()
+    from heliograph.doorbell.postgres import PostgresDoorbell  # noqa: PLC0415 - the driver is an extra
+
+    doorbell = await PostgresDoorbell.open(database_secret_url(settings), clock, entropy)
+    stack.push_async_callback(doorbell.close)
+    return doorbell
+
+
+@asynccontextmanager
+async def working(
+    settings: Settings,
+    *,
+    database: Database,
+    doorbell: Doorbell,
+    applications: Applications,
+    keys: TenantKeys,
+    telemetry: Telemetry,
+) -> AsyncIterator[None]:
+    """Deliver while the context lasts; then finish what is in flight and hand the rest back."""
+    clock, entropy = SystemClock(), SystemEntropy()
+
+    def seen(ask: AskSeen) -> None:
+        telemetry.event(
+            Event.PROVIDER_ANSWERED,
+            provider=ask.provider,
+            status=str(ask.status) if ask.loss is None else ask.loss.value,
+            seconds=ask.duration_ms / 1000,
+        )
+
+    def heard(provider: ProviderName, verdict: Verdict) -> None:
+        telemetry.event(
+            Event.DELIVERY_ENDED, provider=provider, outcome=verdict.outcome, reason=verdict.reason
+        )
+
+    def provider_of(route: Route) -> Provider | None:
+        application = applications.resolve(route.app_id)
+        return None if application is None else application.provider
+
+    ca_file = settings.egress.ca_file
+    carrier = Carrier(
+        clock=clock,
+        guard=EgressGuard(egress_rules(settings), SystemResolver()),
+        observe=seen,
+        extra_ca_pem=None if ca_file is None else ca_file.read_bytes(),
+    )
+    handlers = [
+        DeliveryHandler(
+            WakeupSource(kind, keys),
+            provider_of=provider_of,
+            carrier=carrier,
+            clock=clock,
+            entropy=entropy,
+            policy=policy,
+            heard=heard,
+        )
+        for kind, policy in ((KIND, POLICY), (KIND_HARDENED, POLICY_HARDENED))
+    ]
+    worker = settings.worker
+    runner = Runner(
+        database,
+        clock,
+        entropy,
+        doorbell,
+        handlers,
+        telemetry=telemetry,
+        pace=Pace(
+            concurrency=worker.concurrency,
+            batch=min(worker.batch, CLAIM_ITEMS_MAX),
+            lease_ms=worker.lease_ms,
+            poll_ms=worker.poll_ms,
+            grace_ms=worker.grace_ms,
+            keep_ms=worker.keep_ms,
+            keep_dead_ms=worker.keep_dead_ms,
+        ),
+    )
+    stop = asyncio.Event()
+    task = asyncio.create_task(runner.run(stop), name="runner")
+    try:
+        yield
+    finally:
+        stop.set()
+        await task
+        await carrier.close()
