@@ -20,7 +20,7 @@ from heliograph.edge.request import Reply, Request
 from heliograph.edge.routes import Routes
 from heliograph.edge.system import System, rfc9457
 from heliograph.wire.malformed import Malformed
-from tests.edge.house import Seen, asked, echoing, edge, post, system
+from tests.edge.house import NAME, PATH, Seen, asked, echoing, edge, post, system
 
 pytestmark = pytest.mark.anyio
 
@@ -181,6 +181,49 @@ async def test_a_server_without_our_extension_is_served_as_well() -> None:
 
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
     assert (sent[0]["status"], sent[1]["body"]) == (200, b'{"status":"ok"}')
+
+
+@pytest.mark.parametrize(
+    ("parts", "statuses", "bodies"),
+    [
+        ([b"a", b"", b"bc"], [200], [b"abc"]),
+        ([b"a" * 600, b"b" * 400], [200], [b"a" * 600 + b"b" * 400]),
+        ([b"a" * 600, b"b" * 401, b"never asked for"], [413], []),
+        ([b"a", None], [], []),
+        ([None], [], []),
+    ],
+)
+async def test_a_body_is_counted_as_it_streams(
+    parts: list[bytes | None], statuses: list[int], bodies: list[bytes]
+) -> None:
+    """In however many parts; None is a caller that went away, who gets no answer."""
+    seen = Seen([])
+    sent: list[int] = []
+    messages: list[MutableMapping[str, Any]] = [
+        {"type": "http.disconnect"}
+        if part is None
+        else {"type": "http.request", "body": part, "more_body": index < len(parts) - 1}
+        for index, part in enumerate(parts)
+    ]
+
+    async def receive() -> MutableMapping[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            sent.append(message["status"])
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": PATH,
+        "query_string": b"",
+        "headers": [(b"arkret-operation", NAME.encode()), (b"transfer-encoding", b"chunked")],
+    }
+    await edge(system(echoing(seen)))(scope, receive, send)
+
+    assert sent == statuses
+    assert [request.body for request in seen.requests] == bodies
 
 
 async def test_a_web_socket_is_closed() -> None:

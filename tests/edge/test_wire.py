@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,19 @@ async def test_a_chunked_body_that_breaks_off_does_nothing() -> None:
 
         assert await wire.ended()
     assert seen.requests == []
+
+
+async def test_bodies_that_dawdle_hold_no_place() -> None:
+    """Only whole requests count against those worked on at once."""
+    async with wired(edge(system(echoing(Seen([]))), in_flight_max=1)) as opened:
+        dawdling, prompt = await opened(), await opened()
+        await dawdling.send(post(b"x" * 100)[:-1])
+        await prompt.send(post())
+        answer = await prompt.answer()
+        await dawdling.send(b"x")
+        late = await dawdling.answer()
+
+    assert (answer.status, late.status) == (200, 200)
 
 
 async def test_a_request_may_arrive_octet_by_octet() -> None:
@@ -318,6 +332,8 @@ async def test_a_taken_port_is_an_error_of_its_own() -> None:
 async def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
     """For a proxy on the same machine; it is removed at the end."""
     path = tmp_path / "h.sock"
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(path))
     async with serving(edge(system(echoing(Seen([])))), Listen(socket_path=path), Telemetry()):
         wire = Wire(*await asyncio.open_unix_connection(str(path)))
         await wire.send(post(b"x" * LIMIT))
@@ -326,6 +342,17 @@ async def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
 
     assert answer.status == 200
     assert not path.exists()
+
+
+async def test_a_file_that_is_no_socket_is_not_replaced_by_one(tmp_path: Path) -> None:
+    """A mistyped setting must not cost somebody a file."""
+    path = tmp_path / "precious"
+    path.write_text("data")
+
+    with pytest.raises(OSError, match="in use"):
+        async with serving(edge(system(echoing(Seen([])))), Listen(socket_path=path), Telemetry()):
+            pass
+    assert path.read_text() == "data"
 
 
 async def test_a_header_that_would_break_out_of_its_line_is_a_fault_of_ours() -> None:

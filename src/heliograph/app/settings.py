@@ -47,9 +47,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     port: Annotated[
         int, Meta(ge=0, le=65_535, description="Port to listen on; 0 lets the system choose.")
     ] = 8080
-    socket: Annotated[Path | None, Meta(description="Unix socket to listen on instead of host and port.")] = (
-        None
-    )
+    socket: Annotated[
+        Path | None,
+        Meta(description="Unix socket to listen on instead of host and port; our group may connect."),
+    ] = None
     backlog: Annotated[
         int, Meta(ge=1, le=65_535, description="Connections the system holds until they are accepted.")
     ] = 2_048

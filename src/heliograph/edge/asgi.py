@@ -2,7 +2,7 @@
 
 The order of checks is fixed, so that the same wrong request always gets the same answer: size of the
 head, path and method, operation selector, authentication from the head, content encoding, declared
-length, room for one more request, then the body, counted as it streams. Nothing before the handler
+length, room for one more request, the body, counted as it streams, and room again. Nothing before the handler
 changes anything. A body that never becomes whole does nothing at all.
 
 There is no middleware: a request to an operation meets one dictionary look-up, one pass over its headers
@@ -31,7 +31,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 IN_FLIGHT_MAX_DEFAULT: Final = 512
-"""Requests worked on at once. Each holds its body and waits for one commit; more only wait longer."""
+"""Requests worked on at once. Each waits for one commit; more would only wait longer."""
 
 RETRY_AFTER_MS_DEFAULT: Final = 1000
 """What a 429 or 503 advises when its refusal names no time: the callers' own least backoff."""
@@ -210,19 +210,24 @@ class Edge:
         if operation.authorize_head is not None:
             authority = await operation.authorize_head(arrival.request(b"", None))
         head.check_content(endpoint)
-        gated = operation.gated
-        if gated and not self._gate.enter():
-            raise Refused(endpoint.system.codes.overloaded, "too many requests are being worked on")
+        # Looked at before the body so that a full house reads none; entered after it, or callers that
+        # dawdle with their bodies would hold every place.
+        if operation.gated and self._gate.full():
+            raise _overloaded(endpoint)
+        if head.bodiless():
+            head.unread = False
+            body = b""
+        else:
+            body = await _body(endpoint, head, receive)
+        request = arrival.request(body, authority)
+        if not operation.gated:
+            return await operation.handle(request)
+        if not self._gate.enter():
+            raise _overloaded(endpoint)
         try:
-            if head.bodiless():
-                head.unread = False
-                body = b""
-            else:
-                body = await _body(endpoint, head, receive)
-            return await operation.handle(arrival.request(body, authority))
+            return await operation.handle(request)
         finally:
-            if gated:
-                self._gate.leave()
+            self._gate.leave()
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the scopes that are not requests: the lifespan, and sockets that we do not speak."""
@@ -236,6 +241,11 @@ class Edge:
             while (await receive())["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             await send({"type": "lifespan.shutdown.complete"})
+
+
+def _overloaded(endpoint: Endpoint) -> Refused:
+    """Return the refusal of a full house."""
+    return Refused(endpoint.system.codes.overloaded, "too many requests are being worked on")
 
 
 async def _body(endpoint: Endpoint, head: Head, receive: Receive) -> bytes:

@@ -92,11 +92,6 @@ class TokenBucket:
             return 0
         return max(1, math.ceil((needed - self._tokens) * 1000 / self._rate.per_second - _ROUNDING))
 
-    def full(self, now: Instant) -> bool:
-        """Say whether nothing is missing, so that forgetting it changes nothing."""
-        self._fill(now)
-        return self._tokens >= self._rate.burst
-
 
 @final
 class Buckets(Generic[K]):
@@ -145,6 +140,10 @@ class Gate:
     def __init__(self, inside_max: int) -> None:
         self.inside_max = inside_max
         self.inside = 0
+
+    def full(self) -> bool:
+        """Say whether there is no room now."""
+        return self.inside >= self.inside_max
 
     def enter(self) -> bool:
         """Go in if there is room, and say whether there was. Who entered must leave."""

@@ -22,6 +22,9 @@ T = TypeVar("T")
 TICK_SECONDS: Final = 1.0
 """How often the date header is renewed and overdue connections are looked for."""
 
+SOCKET_MODE: Final = 0o660
+"""Of a Unix socket: the proxy connects as a member of our group."""
+
 NOTE_CHARACTERS_MAX: Final = 120
 """Of a remark's template: enough to find it in the library's source."""
 
@@ -100,11 +103,17 @@ class _Notes(logging.Handler):
 def _bound(listen: Listen) -> socket.socket:
     """Open the listening socket."""
     if listen.socket_path is not None:
-        # What an earlier process left behind; a living one would have been found by its lock on the data.
-        listen.socket_path.unlink(missing_ok=True)
+        if listen.socket_path.is_socket():
+            # What an earlier process left behind; a living one would have been found by its lock on the data.
+            listen.socket_path.unlink()
         opened = socket.socket(socket.AF_UNIX)
-        opened.bind(str(listen.socket_path))
-        opened.listen(listen.backlog)
+        try:
+            opened.bind(str(listen.socket_path))
+            listen.socket_path.chmod(SOCKET_MODE)
+            opened.listen(listen.backlog)
+        except OSError:
+            opened.close()
+            raise
     else:
         family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
         opened = socket.create_server((listen.host, listen.port), family=family, backlog=listen.backlog)

@@ -1,7 +1,7 @@
 """What differs between the systems that share one edge: a path prefix, error words and their spelling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from heliograph.edge.operation import Operation
@@ -37,11 +37,6 @@ class EdgeCodes:
     internal: Code
     selector_required: Code | None = None
     selector_unsupported: Code | None = None
-
-    def all(self) -> tuple[Code, ...]:
-        """Return every code there is."""
-        found = [getattr(self, row.name) for row in fields(self)]
-        return tuple(code for code in found if code is not None)
 
 
 @dataclass(frozen=True, slots=True)
