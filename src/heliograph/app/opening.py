@@ -12,7 +12,7 @@ from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.keyring import KeyKind, Keyring
 from heliograph.ambient.telemetry import Event, Level, Telemetry
 from heliograph.app.settings import Settings, secret_of
-from heliograph.delivery.egress import EgressRules
+from heliograph.delivery.egress import EgressRules, check_rules
 from heliograph.delivery.model import ProviderName
 from heliograph.delivery.provider import Provider
 from heliograph.providers import ADAPTERS
@@ -43,14 +43,23 @@ def tenant_keys(ring: Keyring) -> TenantKeys:
 
 
 def egress_rules(settings: Settings) -> EgressRules:
-    """Return what the operator allows of endpoints that users supply."""
+    """Return what the operator allows of endpoints that users supply.
+
+    Raises:
+        Malformed: A rule could never match what it seems to say; the error names the setting.
+    """
     egress = settings.egress
-    return EgressRules(
+    rules = EgressRules(
         extra_ports=egress.extra_ports,
         ip_literals=egress.ip_literals,
         allow_loopback=egress.allow_loopback,
         exceptions=egress.exceptions,
     )
+    try:
+        check_rules(rules)
+    except Malformed as malformed:
+        raise Malformed(f"egress.{malformed.field}", malformed.problem) from None
+    return rules
 
 
 def build_providers(settings: Settings, ring: Keyring) -> Mapping[ProviderName, Provider]:
