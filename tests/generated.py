@@ -4,17 +4,44 @@ Run as ``python -m tests.generated`` (or ``make docs``) to write them; a test fa
 """
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
+from types import MappingProxyType, SimpleNamespace
+from typing import Final, cast
+
+import msgspec
 
 from heliograph.ambient.catalogue import metrics_page
+from heliograph.ambient.telemetry import Telemetry
 from heliograph.app.settings import settings_page
+from heliograph.arkret.gateway.http import gateway_system
+from heliograph.arkret.gateway.service.gateway import Gateway
+from heliograph.edge.health import health_system
+from heliograph.edge.openapi import document
+from heliograph.edge.request import Reply, Request
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 
+
+async def _unserved(request: Request) -> Reply:
+    """Stand in for a handler: a description calls none."""
+    raise NotImplementedError(request)
+
+
+def openapi_page() -> str:
+    """Write the OpenAPI document of every system."""
+    rows = SimpleNamespace(
+        describe=_unserved,
+        handoffs=SimpleNamespace(apply=_unserved),
+        notifies=SimpleNamespace(notify=_unserved),
+    )
+    systems = (gateway_system(cast("Gateway", rows)), health_system(Telemetry(), ()))
+    whole = document(systems, "Heliograph", version("heliograph"), "Self-hosted push notifications.")
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"metrics.md": metrics_page, "settings.md": settings_page}
+    {"metrics.md": metrics_page, "openapi.json": openapi_page, "settings.md": settings_page}
 )
 """Each page's path below ``docs`` and what writes it."""
 

@@ -1,6 +1,7 @@
 """The generated document is OpenAPI 3.1, and the edge keeps what it promises."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import msgspec
 import schemathesis
@@ -17,6 +18,12 @@ from heliograph.edge.request import Reply, Request
 from heliograph.edge.system import System
 from tests.edge import house
 from tests.edge.house import NAME, PATH, Thing, edge, system
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """Another body."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"\A[a-z]+\Z")]
 
 
 async def typed_echo(request: Request) -> Reply:
@@ -80,6 +87,18 @@ def test_an_operation_is_described_with_all_that_it_can_answer() -> None:
     assert described["responses"]["503"]["headers"]["Retry-After"]["required"] is True
     assert "Allow" in described["responses"]["405"]["headers"]
     assert "`duplicate_conflict`" in described["responses"]["409"]["description"]
+
+
+def test_a_body_that_may_be_one_of_several_is_described_as_that() -> None:
+    """With patterns that other readers of JSON Schema understand."""
+    row = replace(system(typed_echo).operations[0], request_type=(Thing, Named))
+
+    described = document([replace(system(typed_echo), operations=(row,))], "Test", "1")
+
+    assert described["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]["schema"] == {
+        "oneOf": [{"$ref": "#/components/schemas/Thing"}, {"$ref": "#/components/schemas/Named"}]
+    }
+    assert described["components"]["schemas"]["Named"]["properties"]["id"]["pattern"] == "^[a-z]+$"
 
 
 def test_a_path_parameter_is_described() -> None:

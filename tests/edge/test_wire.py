@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heliograph.ambient.telemetry import Telemetry
 from heliograph.edge.request import Reply, Request
-from heliograph.edge.server import Listen, serve, serving
+from heliograph.edge.server import Listen, bound, serve, serving
 from tests.edge.house import LIMIT, NAME, PATH, Seen, Wire, echoing, edge, post, system, wired
 
 pytestmark = pytest.mark.anyio
@@ -319,6 +319,21 @@ async def test_stopping_answers_what_was_begun() -> None:
         await asyncio.open_connection("127.0.0.1", port)
     for wire in (idle, busy):
         await wire.close()
+
+
+async def test_the_port_can_be_known_before_the_application_is_built() -> None:
+    """A service whose name holds its port needs it first; callers who come early wait."""
+    listen = Listen()
+    opened = bound(listen)
+    port = opened.getsockname()[1]
+    early = Wire(*await asyncio.open_connection("127.0.0.1", port))
+    await early.send(post())
+
+    async with serving(edge(system(echoing(Seen([])))), listen, Telemetry(), opened) as served:
+        answer = await early.answer()
+        await early.close()
+
+    assert (served, answer.status) == (port, 200)
 
 
 async def test_a_taken_port_is_an_error_of_its_own() -> None:

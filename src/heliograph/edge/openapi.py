@@ -53,7 +53,9 @@ def document(systems: Iterable[System], title: str, version: str, summary: str =
     types: list[Any] = [Problem]
     for system in found:
         for operation in system.operations:
-            types += [kind for kind in (operation.request_type, operation.reply_type) if kind is not None]
+            types += _bodies(operation)
+            if operation.reply_type is not None:
+                types.append(operation.reply_type)
     _, schemas = msgspec.json.schema_components(types, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for system in found:
@@ -68,7 +70,7 @@ def document(systems: Iterable[System], title: str, version: str, summary: str =
         "info": info,
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": dict(sorted(schemas.items()))},
+        "components": {"schemas": _portable(dict(sorted(schemas.items())))},
     }
 
 
@@ -85,13 +87,34 @@ def _operation(operation: Operation, system: System) -> dict[str, Any]:
     if parameters:
         described["parameters"] = parameters
     if operation.body_limit_octets:
-        schema = _schema(operation.request_type) if operation.request_type is not None else {}
+        bodies = [_schema(kind) for kind in _bodies(operation)]
+        schema: dict[str, Any] = {"oneOf": bodies} if len(bodies) > 1 else {}
+        if len(bodies) == 1:
+            schema = bodies[0]
         described["requestBody"] = {
             "required": True,
             "description": f"At most {operation.body_limit_octets} octets, without a content encoding.",
             "content": {"application/json": {"schema": schema}},
         }
     return described
+
+
+def _bodies(operation: Operation) -> tuple[type[msgspec.Struct], ...]:
+    """List the types that a row's body may have."""
+    kinds = operation.request_type
+    if kinds is None:
+        return ()
+    return kinds if isinstance(kinds, tuple) else (kinds,)
+
+
+def _portable(schema: Any) -> Any:
+    """Spell the anchors of patterns as JSON Schema has them: its ``$`` is the very end, unlike Python's."""
+    if isinstance(schema, dict):
+        return {
+            name: part.replace(r"\A", "^").replace(r"\Z", "$") if name == "pattern" else _portable(part)
+            for name, part in schema.items()
+        }
+    return [_portable(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _parameters(operation: Operation, system: System) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ class Operation:
         path: Matched octet for octet against the path as sent; a ``{name}`` segment takes any one segment.
         summary: One sentence for the documentation.
         handle: Turns a whole request into a reply, or raises a ``Refused`` of its system.
-        request_type: The type of the JSON body, or None when there is no body.
+        request_type: The type of the JSON body, several when it may be one of them, None without a body.
         reply_type: The type of the JSON answer, or None when it has no body.
         success: The status of success.
         codes: The refusals of its own that it may answer with; those of the edge come by themselves.
@@ -45,7 +45,7 @@ class Operation:
     path: str
     summary: str
     handle: Handle
-    request_type: type[msgspec.Struct] | None = None
+    request_type: type[msgspec.Struct] | tuple[type[msgspec.Struct], ...] | None = None
     reply_type: type[msgspec.Struct] | None = None
     success: int = 200
     codes: tuple[Code, ...] = ()

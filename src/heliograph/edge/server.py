@@ -100,8 +100,18 @@ class _Notes(logging.Handler):
         self._telemetry.event(Event.SERVER_NOTED, **fields)
 
 
-def _bound(listen: Listen) -> socket.socket:
-    """Open the listening socket."""
+def bound(listen: Listen) -> socket.socket:
+    """Open the listening socket, for those who must know the port before they can build the application.
+
+    Args:
+        listen: Where.
+
+    Returns:
+        A socket that connections already queue on; nobody answers them until it is served.
+
+    Raises:
+        OSError: The address cannot be listened on.
+    """
     if listen.socket_path is not None:
         if listen.socket_path.is_socket():
             # What an earlier process left behind; a living one would have been found by its lock on the data.
@@ -122,13 +132,16 @@ def _bound(listen: Listen) -> socket.socket:
 
 
 @asynccontextmanager
-async def serving(app: App, listen: Listen, telemetry: Telemetry) -> AsyncIterator[int]:
+async def serving(
+    app: App, listen: Listen, telemetry: Telemetry, opened: socket.socket | None = None
+) -> AsyncIterator[int]:
     """Serve an application while the context lasts.
 
     Args:
         app: The ASGI application. Its lifespan is not run: who composes the process owns its start.
         listen: Where and how.
         telemetry: Told of start, stop and of remarks of the HTTP library.
+        opened: What ``bound`` returned; opened here unless given, and closed here in either case.
 
     Yields:
         The port, or 0 for a Unix socket, once connections are accepted.
@@ -136,7 +149,7 @@ async def serving(app: App, listen: Listen, telemetry: Telemetry) -> AsyncIterat
     Raises:
         OSError: The address cannot be listened on.
     """
-    opened = _bound(listen)
+    opened = bound(listen) if opened is None else opened
     port: int = 0 if listen.socket_path is not None else opened.getsockname()[1]
     config = uvicorn.Config(
         app,

@@ -6,7 +6,14 @@ from heliograph.arkret.gateway.service.gateway import (
     NOTIFY_BODY_OCTETS_MAX,
     Gateway,
 )
-from heliograph.arkret.schema import BlindNotify, HandoffActive, HandoffOutcome, NotifyOutcome
+from heliograph.arkret.schema import (
+    BlindNotify,
+    HandoffActive,
+    HandoffOutcome,
+    HandoffRevoked,
+    NotifyOutcome,
+    VisibleNotify,
+)
 from heliograph.edge.operation import Operation
 from heliograph.edge.system import EdgeCodes, System, rfc9457
 
@@ -66,7 +73,7 @@ def gateway_system(gateway: Gateway) -> System:
                 path="/_arkret/edge/push/registrations:apply",
                 summary="Install a device's route or end it for ever, and answer with a signed receipt.",
                 handle=gateway.handoffs.apply,
-                request_type=HandoffActive,
+                request_type=(HandoffActive, HandoffRevoked),
                 reply_type=HandoffOutcome,
                 body_limit_octets=HANDOFF_BODY_OCTETS_MAX,
                 codes=(*_SIGNED, errors.PUSH_TOKEN_INVALID),
@@ -79,7 +86,7 @@ def gateway_system(gateway: Gateway) -> System:
                 path="/_arkret/edge/push/notify",
                 summary="Take over a blind wakeup for each named device, and answer one outcome for each.",
                 handle=gateway.notifies.notify,
-                request_type=BlindNotify,
+                request_type=(BlindNotify, VisibleNotify),
                 reply_type=NotifyOutcome,
                 body_limit_octets=NOTIFY_BODY_OCTETS_MAX,
                 codes=_SIGNED,
