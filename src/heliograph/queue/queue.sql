@@ -9,20 +9,28 @@ ON CONFLICT (fold_key) WHERE state = 'ready' AND revision = 0 AND fold_key IS NO
 SELECT 1 FROM queue_items WHERE item_id = :item_id;
 
 -- name: lanes
--- Hops from one lane that has waiting items to the next: one search of the index for each lane, however
--- many items wait in it.
+-- Hops from one lane that has waiting items to the next and looks at the first of each: two searches of the
+-- index for each lane, however many items wait in it. ORDER BY with LIMIT 1, and neither min() nor EXISTS,
+-- because PostgreSQL answers those by reading the whole lane when it knows nothing of the table yet.
 WITH RECURSIVE hops (lane, hop) AS (
-    SELECT (SELECT min(first.lane) FROM queue_items AS first
-            WHERE first.state = 'ready' AND first.kind = :kind AND first.lane > :after), 1
+    SELECT (
+        SELECT head.lane FROM queue_items AS head
+        WHERE head.state = 'ready' AND head.kind = :kind AND head.lane > :after
+        ORDER BY head.lane LIMIT 1
+    ), 1
     UNION ALL
-    SELECT (SELECT min(following.lane) FROM queue_items AS following
-            WHERE following.state = 'ready' AND following.kind = :kind AND following.lane > hops.lane), hops.hop + 1
+    SELECT (
+        SELECT head.lane FROM queue_items AS head
+        WHERE head.state = 'ready' AND head.kind = :kind AND head.lane > hops.lane
+        ORDER BY head.lane LIMIT 1
+    ), hops.hop + 1
     FROM hops
     WHERE hops.lane IS NOT NULL AND hops.hop < :lanes
 )
-SELECT hops.lane, EXISTS (
-    SELECT 1 FROM queue_items AS waiting
-    WHERE waiting.state = 'ready' AND waiting.kind = :kind AND waiting.lane = hops.lane AND waiting.due_at <= :now
+SELECT hops.lane, (
+    SELECT head.due_at FROM queue_items AS head
+    WHERE head.state = 'ready' AND head.kind = :kind AND head.lane = hops.lane
+    ORDER BY head.due_at LIMIT 1
 )
 FROM hops
 WHERE hops.lane IS NOT NULL;
@@ -72,10 +80,17 @@ FROM queue_items
 WHERE state = 'leased' AND item_id IN (SELECT value FROM json_each(:item_ids));
 
 -- name: held (postgres)
--- why: JSON is unfolded by another function.
-SELECT item_id, revision, cancel_requested
-FROM queue_items
-WHERE state = 'leased' AND item_id IN (SELECT json_array_elements_text(CAST(:item_ids AS json)));
+-- why: JSON is unfolded by another function; and LATERAL with LIMIT makes it search for each id, where IN would
+-- read all leased rows, and at SERIALIZABLE what was read and not needed collides with every other settlement.
+SELECT item.item_id, item.revision, item.cancel_requested
+FROM json_array_elements_text(CAST(:item_ids AS json)) AS wanted (item_id)
+CROSS JOIN LATERAL (
+    SELECT held.item_id, held.revision, held.cancel_requested, held.state
+    FROM queue_items AS held
+    WHERE held.item_id = wanted.item_id
+    LIMIT 1
+) AS item
+WHERE item.state = 'leased';
 
 -- name: settle
 UPDATE queue_items
@@ -138,18 +153,25 @@ WHERE item_id = :item_id AND state = 'dead';
 SELECT kind, state, count(*) FROM queue_items GROUP BY kind, state;
 
 -- name: oldest
--- As lanes: one search for each lane.
+-- As lanes, without an end.
 WITH RECURSIVE hops (lane) AS (
-    SELECT (SELECT min(first.lane) FROM queue_items AS first
-            WHERE first.state = 'ready' AND first.kind = :kind)
+    SELECT (
+        SELECT head.lane FROM queue_items AS head
+        WHERE head.state = 'ready' AND head.kind = :kind
+        ORDER BY head.lane LIMIT 1
+    )
     UNION ALL
-    SELECT (SELECT min(following.lane) FROM queue_items AS following
-            WHERE following.state = 'ready' AND following.kind = :kind AND following.lane > hops.lane)
+    SELECT (
+        SELECT head.lane FROM queue_items AS head
+        WHERE head.state = 'ready' AND head.kind = :kind AND head.lane > hops.lane
+        ORDER BY head.lane LIMIT 1
+    )
     FROM hops
     WHERE hops.lane IS NOT NULL
 )
 SELECT min((
-    SELECT min(waiting.due_at) FROM queue_items AS waiting
-    WHERE waiting.state = 'ready' AND waiting.kind = :kind AND waiting.lane = hops.lane
+    SELECT head.due_at FROM queue_items AS head
+    WHERE head.state = 'ready' AND head.kind = :kind AND head.lane = hops.lane
+    ORDER BY head.due_at LIMIT 1
 ))
 FROM hops;

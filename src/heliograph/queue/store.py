@@ -210,8 +210,8 @@ def _survey(
 
 def _lanes(tx: Tx, kind: str, after: str, now: Instant) -> list[tuple[str, bool]]:
     """List the next lanes that have waiting items, and whether one is due."""
-    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": LANES_VISITED_MAX, "now": now})
-    return [(lane, bool(is_due)) for lane, is_due in rows]
+    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": LANES_VISITED_MAX})
+    return [(lane, first_due_at is not None and first_due_at <= now) for lane, first_due_at in rows]
 
 
 def settle(tx: Tx, claim: Claim, change: Change, now: Instant) -> bool:
