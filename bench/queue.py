@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
-from heliograph.ambient.telemetry import Telemetry
+from heliograph.ambient.telemetry import Level, Telemetry
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.queue import store
 from heliograph.queue.machine import Change, Delivered, Policy, Signal
@@ -42,44 +42,51 @@ class NoWork:
         self.left = total
         self.finished = asyncio.Event()
 
-    def load(self, tx: Tx, claims: Sequence[Claim]) -> Sequence[None]:
+    def load(self, _tx: Tx, claims: Sequence[Claim], /) -> Sequence[None]:
+        """Read nothing."""
         return [None] * len(claims)
 
-    async def perform(self, claim: Claim, loaded: None) -> Signal:
+    async def perform(self, _claim: Claim, _loaded: None, /) -> Signal:
+        """Do nothing."""
         return Delivered()
 
-    def settled(self, tx: Tx, claim: Claim, change: Change) -> None:
+    def settled(self, tx: Tx, _claim: Claim, _change: Change, /) -> None:
+        """Count."""
         tx.after_commit(self.one_less)
 
     def one_less(self) -> None:
+        """Count what is on disk."""
         self.left -= 1
         if not self.left:
             self.finished.set()
 
 
-def items(count: int, lane: str = "", fold: bool = True) -> list[NewItem]:
-    now = CLOCK.now()
-    ids = [ENTROPY.uuid7(now) for _ in range(count)]
+def items(count: int, lane: str = "", first: int = 0, *, fold: bool = True) -> list[NewItem]:
+    """Make items as they would have come at 10,000 a second."""
+    begun = CLOCK.now() - 1_000_000
+    made = [(at, ENTROPY.uuid7(at)) for at in (begun + (first + n) // 10 for n in range(count))]
     return [
         NewItem(
-            item_id, NoWork.kind, lane or f"station-{n % 5}", item_id, now, fold_key=item_id if fold else None
+            item_id, NoWork.kind, lane or f"station-{n % 5}", item_id, at, fold_key=item_id if fold else None
         )
-        for n, item_id in enumerate(ids)
+        for n, (at, item_id) in enumerate(made)
     ]
 
 
-async def fill(database: Database, count: int, lane: str = "", fold: bool = True) -> float:
+async def fill(database: Database, count: int, lane: str = "", *, fold: bool = True) -> float:
     """Enqueue, and return items per second."""
     begun = time.perf_counter()
     for done in range(0, count, PAGE):
-        page = items(min(PAGE, count - done), lane, fold)
+        page = items(min(PAGE, count - done), lane, done, fold=fold)
         await database.transact(store.enqueue, page, CLOCK.now())
     return count / (time.perf_counter() - begun)
 
 
 async def through_a_runner(database: Database, count: int, pace: Pace) -> float:
     handler = NoWork(count)
-    runner = Runner(database, CLOCK, ENTROPY, LocalDoorbell(), [handler], telemetry=Telemetry(), pace=pace)
+    runner = Runner(
+        database, CLOCK, ENTROPY, LocalDoorbell(), [handler], telemetry=Telemetry(Level.ERROR), pace=pace
+    )
     stop = asyncio.Event()
     begun = time.perf_counter()
     running = asyncio.create_task(runner.run(stop))

@@ -30,14 +30,14 @@ class Handler(Protocol[L]):
         """How patient that kind is."""
         ...
 
-    def load(self, tx: Tx, claims: Sequence[Claim]) -> Sequence[L]:
+    def load(self, tx: Tx, claims: Sequence[Claim], /) -> Sequence[L]:
         """Read the details of each claim, in the same order, inside the claiming transaction.
 
         That runs at READ COMMITTED and may be run again, so it only reads.
         """
         ...
 
-    async def perform(self, claim: Claim, loaded: L) -> Signal:
+    async def perform(self, claim: Claim, loaded: L, /) -> Signal:
         """Do the work, holding no transaction, and say how it ended.
 
         It is cut off at ``Pace.perform_seconds`` and may be done more than once for one item: after a
@@ -45,7 +45,7 @@ class Handler(Protocol[L]):
         """
         ...
 
-    def settled(self, tx: Tx, claim: Claim, change: Change) -> None:
+    def settled(self, tx: Tx, claim: Claim, change: Change, /) -> None:
         """Note what became of the claim, inside the settling transaction. May be run again.
 
         Called for every claim whose fence held, whether it was performed, found expired, handed back or
