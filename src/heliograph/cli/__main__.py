@@ -1,0 +1,5 @@
+"""``python -m heliograph.cli``."""
+
+from heliograph.cli import main
+
+main()
