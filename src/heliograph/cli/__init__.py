@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from heliograph.ambient.keyring import KeyUnusableError
-from heliograph.cli import database, deliveries, demo, doctor, keys, registrations, serve, station, stations
+from heliograph.cli import (
+    database,
+    deliveries,
+    demo,
+    doctor,
+    keys,
+    lab,
+    registrations,
+    serve,
+    station,
+    stations,
+)
 from heliograph.storage.database import DatabaseUnavailable
 from heliograph.storage.migrations.runner import MigrationRefused
 from heliograph.storage.sqlite import AlreadyOpen
@@ -17,7 +28,7 @@ app = App(
     help="Push notifications that say “wake up” and nothing more.",
     version_flags=["--version"],
 )
-for part in (serve, database, keys, stations, registrations, deliveries, doctor, station, demo):
+for part in (serve, database, keys, stations, registrations, deliveries, doctor, station, lab, demo):
     part.register(app)
 
 

@@ -42,17 +42,24 @@ def register(parent: App) -> None:
 
 
 @app.command
-def show_key(*, pen: _Pen = None) -> None:
-    """Print the command with which a Gateway's operator trusts this Station."""
+def show_key(
+    *,
+    key_only: Annotated[bool, Parameter(negative="", help="Print the public key alone.")] = False,
+    pen: _Pen = None,
+) -> None:
+    """Print the command with which an operator trusts this Station. Makes the key if it is missing."""
     chosen = pen or Pen()
     did = parse_did(chosen.did, "--did")
     key = SigningKey(_seed(chosen.key)).verify_key.multibase()
+    if key_only:
+        show(key)
+        return
     show(f"heliograph stations add {did_core_id_of(did, '--did')} --key {key} --method '{did}#push'")
 
 
 @app.command
 def handoff(
-    push_key: Annotated[str, Parameter(help="The device's route, for example stub:phone.")],
+    push_key: Annotated[str, Parameter(help="The device's route, or @FILE to read it from a file.")],
     *,
     app_id: Annotated[str, Parameter(name="--app", help="The application it belongs to.")],
     pen: _Pen = None,
@@ -66,7 +73,7 @@ def handoff(
     }
     body = ids | {
         "state": "active",
-        "push_key": push_key,
+        "push_key": _push_key(push_key),
         "app_id": app_id,
         "visible_notification_opt_in": False,
     }
@@ -127,6 +134,10 @@ async def _send(pen: Pen, sign: Any) -> int:
         response = await request.body_bytes(signed.body).build().send()
         show(f"{response.status} {bytes(await response.bytes()).decode()}")
         return 0 if response.status == OK else 1
+
+
+def _push_key(text: str) -> str:
+    return Path(text[1:]).read_text(encoding="utf-8").strip() if text.startswith("@") else text
 
 
 def _seed(path: Path) -> bytes:
