@@ -10,7 +10,8 @@ import pytest
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.delivery.address import Refusal
-from heliograph.delivery.carrier import ASKS_PER_EXCHANGE_MAX, AskSeen, Carrier, UnsendableError
+from heliograph.delivery.carrier import ASKS_PER_EXCHANGE_MAX, AskSeen, Carrier
+from heliograph.delivery.client import UnsendableError
 from heliograph.delivery.egress import EgressGuard, EgressRules
 from heliograph.delivery.exchange import Answer, Ask, Exchange, Loss, Lost
 from heliograph.delivery.model import Outcome, Verdict

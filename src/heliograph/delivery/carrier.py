@@ -2,29 +2,19 @@
 
 Everything that is the same for every provider happens here, once: deadlines, the cap on answers, pinning
 of checked addresses, limits per origin, the breaker and one telemetry call per ask. What an answer means
-is the exchange's business. Nothing here is ever logged: the client's own error texts hold URLs, which are
-capabilities, so errors are told apart by type and forgotten.
-
-Three losses must not be mixed up. *Not sent* may be repeated freely; *cut* and *timed out* may have been
-taken by the provider. The client raises one type for both a failed connection and a connection that ended
-under way, and only names the phase in the error's causes. So *not sent* needs that name, and whatever
-cannot be placed is ambiguous: a change of words in the client would cost a needless caution, never a
-second push that claims to be the first.
+is the exchange's business. Nothing here is ever logged.
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final, Protocol, TypeAlias
 
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import BuilderError, PyreqwestError, RequestError, RequestTimeoutError
-from pyreqwest.response import Response
+from pyreqwest.client import Client
 
 from heliograph.ambient.clock import Clock
 from heliograph.delivery.address import Refusal
+from heliograph.delivery.client import CONNECT_MS, UnsendableError, build, checked_pem, send
 from heliograph.delivery.egress import Admitted, EgressGuard
 from heliograph.delivery.exchange import Answer, Ask, Exchange, Loss, Lost
 from heliograph.delivery.model import ProviderName, Verdict
@@ -44,23 +34,6 @@ PINNED_CLIENTS_MAX: Final = 256
 
 ADDRESSES_TRIED_MAX: Final = 3
 """How many checked addresses one ask tries before it is lost."""
-
-CONNECT_MS: Final = 5_000
-"""The longest wait for a connection with TLS. Shorter than an ask's usual patience, so that a host that
-cannot be reached is known as unsent; where the ask's time ends first, the client cannot tell which wait it
-was and the loss counts as ambiguous."""
-
-IDLE_MS: Final = 300_000
-"""How long an idle connection to an operator's provider is kept: these services want long-lived ones."""
-
-PINNED_IDLE_MS: Final = 30_000
-"""How long an idle connection to a user's endpoint is kept: short, for there are many and each is rare."""
-
-PING_MS: Final = 3_000
-"""How long an HTTP/2 connection with open streams may be silent before it is pinged, and the wait for the
-pong: a peer that vanished is found before the usual ask times out."""
-
-_CONNECT_PHASE: Final = "client error (Connect)"
 
 Lane: TypeAlias = str
 """What shares limits and a breaker: the origin of a trusted URL, or of a checked endpoint."""
@@ -95,10 +68,6 @@ class Breaker(Protocol):
     def heard(self, lane: Lane, heard: Answer | Lost, now: Instant) -> None:
         """Learn how an ask on this lane ended."""
         ...
-
-
-class UnsendableError(ValueError):
-    """The client cannot send this ask: its URL or a header is not one. The text holds neither."""
 
 
 class _Lane:
@@ -141,7 +110,7 @@ class Carrier:
         self._guard = guard
         self._observe = observe
         self._breaker = breaker
-        self._extra_ca_pem = _checked_pem(extra_ca_pem)
+        self._extra_ca_pem = checked_pem(extra_ca_pem)
         self._in_flight = in_flight_per_origin
         self._connect_ms = connect_ms
         self._trusted: Client | None = None
@@ -311,7 +280,7 @@ class Carrier:
             left = deadline - self._clock.monotonic()
             if left <= 0:
                 return Lost(Loss.NOT_SENT)
-            heard = await _send(client, ask, url, left)
+            heard = await send(client, ask, url, left)
             if isinstance(heard, Answer) or heard.loss is not Loss.NOT_SENT:
                 return heard
         return heard
@@ -320,110 +289,19 @@ class Carrier:
         """Return the client whose connections go where they may go."""
         if pin is None:
             if self._trusted is None:
-                self._trusted = _build(self._extra_ca_pem, self._connect_ms, None)
+                self._trusted = build(self._extra_ca_pem, self._connect_ms, None)
             return self._trusted
         building = self._pinned.pop(pin, None)
         if building is None or (building.done() and building.exception() is not None):
             # Building reads the machine's certificate authorities: tens of milliseconds, off the loop.
             building = asyncio.create_task(
-                asyncio.to_thread(_build, self._extra_ca_pem, self._connect_ms, pin)
+                asyncio.to_thread(build, self._extra_ca_pem, self._connect_ms, pin)
             )
             while len(self._pinned) >= PINNED_CLIENTS_MAX:
                 # Dropped, not closed: asks under way keep it alive until they end.
                 del self._pinned[next(iter(self._pinned))]
         self._pinned[pin] = building
         return await asyncio.shield(building)
-
-
-def _checked_pem(pem: bytes | None) -> bytes | None:
-    """Refuse a bundle that holds no certificate, at start and not at the first send."""
-    if pem is not None:
-        try:
-            ssl.create_default_context(cadata=pem.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError):
-            raise ValueError("the extra certificate authorities are not a PEM bundle") from None
-    return pem
-
-
-def _build(extra_ca_pem: bytes | None, connect_ms: int, pin: tuple[str, str] | None) -> Client:
-    """Build a client that follows nobody: no redirects, no proxy from the environment, no cookies."""
-    builder = (
-        ClientBuilder()
-        .user_agent("heliograph")
-        .follow_redirects(enable=False)
-        .referer(enable=False)
-        .no_proxy()
-        .default_cookie_store(enable=False)
-        .gzip(enable=False)
-        .brotli(enable=False)
-        .zstd(enable=False)
-        .deflate(enable=False)
-        .http2(enable=True)
-        .http2_keep_alive_interval(timedelta(milliseconds=PING_MS))
-        .http2_keep_alive_timeout(timedelta(milliseconds=PING_MS))
-        .connect_timeout(timedelta(milliseconds=connect_ms))
-        .pool_idle_timeout(timedelta(milliseconds=IDLE_MS if pin is None else PINNED_IDLE_MS))
-    )
-    if extra_ca_pem is not None:
-        builder = builder.add_root_certificate_pem(extra_ca_pem)
-    if pin is not None:
-        host, address = pin
-        builder = builder.https_only(enable=True).resolve(host, address, 0)
-    return builder.build()
-
-
-async def _send(client: Client, ask: Ask, url: str, seconds: float) -> Answer | Lost:
-    """Make one request and read its answer up to the ask's limit."""
-    try:
-        request = (
-            client.request(ask.method, url)
-            .headers(dict(ask.headers))
-            .body_bytes(ask.body)
-            .timeout(timedelta(seconds=seconds))
-            .streamed_read_buffer_limit(0)
-            .build_streamed()
-        )
-    except (BuilderError, ValueError):
-        raise UnsendableError(
-            "the ask's URL or a header of it cannot be sent"
-        ) from None  # its text holds both
-    try:
-        async with request as response:
-            return await _read(response, ask.body_limit)
-    except BuilderError:
-        raise UnsendableError("the ask's URL or a header of it cannot be sent") from None
-    except RequestError as error:
-        return Lost(_loss(error))
-
-
-async def _read(response: Response, limit: int) -> Answer | Lost:
-    """Read an answer's body up to the limit and leave the rest.
-
-    An answer that breaks off is still an answer when its status says that the request was taken; any other
-    one is cut, for what broke off may be what gives the status its meaning.
-    """
-    body = bytearray()
-    try:
-        while len(body) < limit:
-            chunk = await response.body_reader.read(limit - len(body))
-            if chunk is None:
-                break
-            body += chunk
-    except RequestError as error:
-        if not 200 <= response.status < 300:  # noqa: PLR2004 - the success class of HTTP
-            return Lost(Loss.TIMED_OUT if isinstance(error, RequestTimeoutError) else Loss.CUT)
-    headers: dict[str, str] = {}
-    for name, value in response.headers.items():
-        headers.setdefault(name.lower(), value)
-    return Answer(response.status, headers, bytes(body[:limit]))
-
-
-def _loss(error: PyreqwestError) -> Loss:
-    """Tell what a failed request means. Whatever cannot be placed is ambiguous."""
-    causes = (error.details.get("causes") if isinstance(error, RequestError) else None) or []
-    if any(cause["message"] == _CONNECT_PHASE for cause in causes):
-        return Loss.NOT_SENT
-    return Loss.TIMED_OUT if isinstance(error, RequestTimeoutError) else Loss.CUT
 
 
 def _origin(url: str) -> Lane:
