@@ -19,6 +19,7 @@ from heliograph.arkret.gateway.service.gateway import Gateway
 from heliograph.edge.health import health_system
 from heliograph.edge.openapi import document
 from heliograph.edge.request import Reply, Request
+from heliograph.queue.diagram import states_page
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 
@@ -41,7 +42,12 @@ def openapi_page() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"metrics.md": metrics_page, "openapi.json": openapi_page, "settings.md": settings_page}
+    {
+        "metrics.md": metrics_page,
+        "openapi.json": openapi_page,
+        "queue-states.md": states_page,
+        "settings.md": settings_page,
+    }
 )
 """Each page's path below ``docs`` and what writes it."""
 

@@ -205,7 +205,8 @@ TRANSITIONS: Final[Mapping[tuple[State, Cue, Circumstance], Target]] = {
     (_LEASED, Cue.RELEASED, Circumstance.PLAIN): Target(_READY),
     (_LEASED, Cue.RELEASED, Circumstance.CANCEL_REQUESTED): _CANCELED,
     (_LEASED, Cue.RELEASED, Circumstance.PAST_EXPIRY): _EXPIRED,
-    (_LEASED, Cue.FOUND_EXPIRED, Circumstance.PAST_EXPIRY): _EXPIRED,
+    # The claim saw it; that the clock has been set back since then changes nothing.
+    **{(_LEASED, Cue.FOUND_EXPIRED, waiting): _EXPIRED for waiting in _WAITING},
     (_LEASED, Cue.FOUND_EXPIRED, Circumstance.CANCEL_REQUESTED): _CANCELED,
     # Cancelling a leased item only leaves a note for its end.
     **{(_LEASED, Cue.CANCEL_ASKED, any_): Target(_LEASED) for any_ in _ANY},

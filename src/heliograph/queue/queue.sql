@@ -75,28 +75,30 @@ RETURNING queue_items.item_id, kind, lane, group_key, reference, attempt, revisi
     expires_at, due_at;
 
 -- name: held
+-- A row is leased when it has a lease: a CHECK says so. Asked by its state, a planner that believes the index of
+-- leases to be small would read all of it; so these statements, settle and cancel ask by the lease.
 SELECT item_id, revision, cancel_requested
 FROM queue_items
-WHERE state = 'leased' AND item_id IN (SELECT value FROM json_each(:item_ids));
+WHERE leased_until IS NOT NULL AND item_id IN (SELECT value FROM json_each(:item_ids));
 
 -- name: held (postgres)
--- why: JSON is unfolded by another function; and LATERAL with LIMIT makes it search for each id, where IN would
--- read all leased rows, and at SERIALIZABLE what was read and not needed collides with every other settlement.
+-- why: JSON is unfolded by another function; and LATERAL with LIMIT makes it search for each id, where IN may
+-- read the whole table, and at SERIALIZABLE what was read and not needed collides with every other settlement.
 SELECT item.item_id, item.revision, item.cancel_requested
 FROM json_array_elements_text(CAST(:item_ids AS json)) AS wanted (item_id)
 CROSS JOIN LATERAL (
-    SELECT held.item_id, held.revision, held.cancel_requested, held.state
+    SELECT held.item_id, held.revision, held.cancel_requested, held.leased_until
     FROM queue_items AS held
     WHERE held.item_id = wanted.item_id
     LIMIT 1
 ) AS item
-WHERE item.state = 'leased';
+WHERE item.leased_until IS NOT NULL;
 
 -- name: settle
 UPDATE queue_items
 SET state = :state, attempt = :attempt, due_at = :due_at, reason = :reason, cause = :cause,
     settled_at = :settled_at, leased_until = NULL
-WHERE item_id = :item_id AND revision = :revision AND state = 'leased';
+WHERE item_id = :item_id AND revision = :revision AND leased_until IS NOT NULL;
 
 -- name: overdue
 SELECT item_id, kind, lane, group_key, reference, attempt, revision, leased_until, created_at, expires_at, due_at
@@ -108,12 +110,12 @@ LIMIT :limit;
 -- name: cancel_waiting
 UPDATE queue_items
 SET state = 'canceled', reason = 'canceled', settled_at = :now
-WHERE group_key = :group_key AND settled_at IS NULL AND state = 'ready';
+WHERE group_key = :group_key AND settled_at IS NULL AND leased_until IS NULL;
 
 -- name: cancel_leased
 UPDATE queue_items
 SET cancel_requested = TRUE
-WHERE group_key = :group_key AND settled_at IS NULL AND state = 'leased' AND NOT cancel_requested;
+WHERE group_key = :group_key AND settled_at IS NULL AND leased_until IS NOT NULL AND NOT cancel_requested;
 
 -- name: prune
 DELETE FROM queue_items
