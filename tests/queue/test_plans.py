@@ -17,6 +17,17 @@ pytestmark = pytest.mark.anyio
 
 SQL = load_queries("heliograph.queue", "queue.sql")
 
+SETTLEMENT = {
+    "item_id": "item-000001",
+    "revision": 1,
+    "state": "done",
+    "attempt": 1,
+    "due_at": NOW,
+    "reason": None,
+    "cause": None,
+    "settled_at": NOW,
+}
+
 STATEMENTS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "lanes": ({"kind": "k", "after": "", "lanes": 9}, {"queue_items_ready"}),
     "claim": (
@@ -24,19 +35,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"queue_items_ready", "KEY"},
     ),
     "held": ({"item_ids": json.dumps(["item-000001"])}, {"KEY"}),
-    "settle": (
-        {
-            "state": "done",
-            "attempt": 1,
-            "due_at": NOW,
-            "reason": None,
-            "cause": None,
-            "settled_at": NOW,
-            "item_id": "item-000001",
-            "revision": 1,
-        },
-        {"KEY"},
-    ),
+    "settle": ({"changes": json.dumps([SETTLEMENT])}, {"KEY"}),
     "overdue": ({"now": NOW, "after_until": 0, "after_item_id": "", "limit": 9}, {"queue_items_leased"}),
     "cancel_waiting": ({"group_key": "g7", "now": NOW}, {"queue_items_group"}),
     "cancel_leased": ({"group_key": "g7"}, {"queue_items_group"}),

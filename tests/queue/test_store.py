@@ -272,6 +272,7 @@ class TestSettle:
 
         assert not await database.transact(store.settle, only, change, NOW)
         (again,) = await claim(database)
+        assert not await database.transact(store.settle, only, change, NOW)
         assert await database.transact(store.settle, again, change, NOW)
 
 

@@ -1,12 +1,31 @@
--- name: enqueue
+-- name: enqueue_one
+-- Most work comes one by one, and unfolding JSON for one row costs half as much as the row itself.
 INSERT INTO queue_items (item_id, kind, lane, group_key, reference, fold_key, state, attempt, revision,
     due_at, expires_at, cancel_requested, created_at)
 VALUES (:item_id, :kind, :lane, :group_key, :reference, :fold_key, 'ready', 0, 0,
     :due_at, :expires_at, FALSE, :created_at)
 ON CONFLICT (fold_key) WHERE state = 'ready' AND revision = 0 AND fold_key IS NOT NULL DO NOTHING;
 
--- name: exists
-SELECT 1 FROM queue_items WHERE item_id = :item_id;
+-- name: enqueue
+INSERT INTO queue_items (item_id, kind, lane, group_key, reference, fold_key, state, attempt, revision,
+    due_at, expires_at, cancel_requested, created_at)
+SELECT item.value ->> 'item_id', item.value ->> 'kind', item.value ->> 'lane', item.value ->> 'group_key',
+    item.value ->> 'reference', item.value ->> 'fold_key', 'ready', 0, 0,
+    item.value ->> 'due_at', item.value ->> 'expires_at', FALSE, :created_at
+FROM json_each(:items) AS item
+WHERE TRUE
+ON CONFLICT (fold_key) WHERE state = 'ready' AND revision = 0 AND fold_key IS NOT NULL DO NOTHING
+RETURNING item_id;
+
+-- name: enqueue (postgres)
+-- why: JSON is unfolded by another function.
+INSERT INTO queue_items (item_id, kind, lane, group_key, reference, fold_key, state, attempt, revision,
+    due_at, expires_at, cancel_requested, created_at)
+SELECT item_id, kind, lane, group_key, reference, fold_key, 'ready', 0, 0, due_at, expires_at, FALSE, :created_at
+FROM json_to_recordset(CAST(:items AS json)) AS item (item_id TEXT, kind TEXT, lane TEXT, group_key TEXT,
+    reference TEXT, fold_key TEXT, due_at BIGINT, expires_at BIGINT)
+ON CONFLICT (fold_key) WHERE state = 'ready' AND revision = 0 AND fold_key IS NOT NULL DO NOTHING
+RETURNING item_id;
 
 -- name: lanes
 -- Hops from one lane that has waiting items to the next and looks at the first of each: two searches of the
@@ -96,9 +115,23 @@ WHERE item.leased_until IS NOT NULL;
 
 -- name: settle
 UPDATE queue_items
-SET state = :state, attempt = :attempt, due_at = :due_at, reason = :reason, cause = :cause,
-    settled_at = :settled_at, leased_until = NULL
-WHERE item_id = :item_id AND revision = :revision AND leased_until IS NOT NULL;
+SET state = made.value ->> 'state', attempt = made.value ->> 'attempt', due_at = made.value ->> 'due_at',
+    reason = made.value ->> 'reason', cause = made.value ->> 'cause', settled_at = made.value ->> 'settled_at',
+    leased_until = NULL
+FROM json_each(:changes) AS made
+WHERE item_id = made.value ->> 'item_id' AND revision = made.value ->> 'revision' AND leased_until IS NOT NULL;
+
+-- name: settle (postgres)
+-- why: JSON is unfolded by another function. The conditions on ``made`` always hold; they make the planner expect
+-- few rows and so search for each, for the reason told at ``held``.
+UPDATE queue_items
+SET state = made.state, attempt = made.attempt, due_at = made.due_at, reason = made.reason, cause = made.cause,
+    settled_at = made.settled_at, leased_until = NULL
+FROM json_to_recordset(CAST(:changes AS json)) AS made (item_id TEXT, revision BIGINT, state TEXT, attempt INTEGER,
+    due_at BIGINT, reason TEXT, cause TEXT, settled_at BIGINT)
+WHERE made.revision > 0 AND made.attempt >= 0 AND made.due_at >= 0 AND made.state > ''
+    AND queue_items.item_id = made.item_id AND queue_items.revision = made.revision
+    AND queue_items.leased_until IS NOT NULL;
 
 -- name: overdue
 SELECT item_id, kind, lane, group_key, reference, attempt, revision, leased_until, created_at, expires_at, due_at

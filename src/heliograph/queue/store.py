@@ -14,10 +14,11 @@ Every function is synchronous and takes a ``Tx``. What makes it safe:
   claim says so by ``expires_at`` and the runner ends it. So no index on expiries is needed.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from heliograph.queue.machine import (
     Change,
@@ -84,6 +85,11 @@ PAGE_ITEMS_MAX: Final = 1_000
 """Rows of one page of a sweep, a prune or a listing, for the reason above."""
 
 
+def _json(value: object) -> str:
+    """Spell many rows as one parameter: one statement is far cheaper than one for each."""
+    return msgspec.json.encode(value).decode()
+
+
 def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
     """Add work. The caller rings the doorbell after the commit.
 
@@ -105,16 +111,13 @@ def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
             "fold_key": item.fold_key,
             "due_at": item.due_at,
             "expires_at": max(item.due_at, now) + LIFE_MS if item.expires_at is None else item.expires_at,
-            "created_at": now,
         }
         for item in items
     ]
-    added = tx.run(_SQL["enqueue"], rows[0]) if len(rows) == 1 else tx.many(_SQL["enqueue"], rows)
-    if added == len(rows):
-        return {item.item_id for item in items}
-    if added == 0:
-        return set()
-    return {item.item_id for item in items if tx.one(_SQL["exists"], {"item_id": item.item_id})}
+    if len(rows) == 1:
+        return {items[0].item_id} if tx.run(_SQL["enqueue_one"], {**rows[0], "created_at": now}) else set()
+    added = tx.all(_SQL["enqueue"], {"items": _json(rows), "created_at": now})
+    return {item_id for (item_id,) in added}
 
 
 def claim(tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int) -> list[Claim]:
@@ -164,7 +167,7 @@ def claim_round(
         taken = tx.all(
             _SQL["claim"],
             {
-                "lanes": json.dumps(due),
+                "lanes": _json(due),
                 "share": share,
                 "room": room,
                 "now": now,
@@ -220,7 +223,7 @@ def settle(tx: Tx, claim: Claim, change: Change, now: Instant) -> bool:
     Returns:
         False when the item is no longer leased under this claim; nothing was written.
     """
-    return tx.run(_SQL["settle"], _settlement(claim, change, now)) == 1
+    return tx.run(_SQL["settle"], {"changes": _json([_settlement(claim, change, now)])}) == 1
 
 
 def settle_all(tx: Tx, endings: Sequence[Ending], now: Instant) -> list[Change | None]:
@@ -237,7 +240,7 @@ def settle_all(tx: Tx, endings: Sequence[Ending], now: Instant) -> list[Change |
     held = {
         (item_id, revision): bool(cancel_requested)
         for item_id, revision, cancel_requested in tx.all(
-            _SQL["held"], {"item_ids": json.dumps([ending.claim.item_id for ending in endings])}
+            _SQL["held"], {"item_ids": _json([ending.claim.item_id for ending in endings])}
         )
     }
     changes: list[Change | None] = []
@@ -253,7 +256,7 @@ def settle_all(tx: Tx, endings: Sequence[Ending], now: Instant) -> list[Change |
         changes.append(decided)
         rows.append(_settlement(lease, decided, now))
     if rows:
-        tx.many(_SQL["settle"], rows)
+        tx.run(_SQL["settle"], {"changes": _json(rows)})
     return changes
 
 
