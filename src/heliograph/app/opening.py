@@ -117,6 +117,10 @@ async def open_database(
         if telemetry is not None:
             telemetry.event(Event.COMMITTED, database=scheme, count=count, seconds=seconds)
 
+    def retried(reason: str) -> None:
+        if telemetry is not None:
+            telemetry.event(Event.TRANSACTION_RETRIED, database=scheme, reason=reason)
+
     if scheme == "sqlite":
         path = Path(rest.removeprefix("/"))
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -126,7 +130,10 @@ async def open_database(
     except ImportError:
         raise DatabaseUnavailable("install heliograph[postgres] to use PostgreSQL") from None
     return await PostgresDatabase.open(
-        database_secret_url(settings), writers=max(1, settings.database.connections // 2), observe=observe
+        database_secret_url(settings),
+        writers=max(1, settings.database.connections // 2),
+        observe=observe,
+        retried=retried,
     )
 
 

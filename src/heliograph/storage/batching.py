@@ -11,27 +11,80 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 from heliograph.storage.database import DatabaseUnavailable
 
 BATCH_MAX: Final = 256
 """Transactions that share a commit: larger batches hardly gain and make the first of them wait."""
 
+BATCH_MS_MAX: Final = 50
+"""Once a batch has worked so long it is committed; the rest of it leads the next one. Light functions never
+come near it; without it, 256 heavy ones would keep the first caller waiting for seconds."""
+
 WAITING_MAX: Final = 16_384
 """Transactions that may wait. More than this is some seconds of work: better refused than made to wait."""
+
+Work: TypeAlias = Callable[[Any], Any]
+"""What is run in a transaction, given its ``Tx``."""
 
 
 @dataclass(slots=True)
 class Job:
     """One transaction: what to run, and where its end is told."""
 
-    work: Callable[..., Any]
+    work: Work
     future: "asyncio.Future[Any]"
     result: Any = None
     error: BaseException | None = None
     callbacks: list[Callable[[], None]] = field(default_factory=list)
-    collisions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a writer did with a batch.
+
+    Attributes:
+        taken: How many jobs, from the first on, have their end; the others wait again.
+        retried: Why transactions were run again, once for each time.
+    """
+
+    taken: int
+    retried: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Who is told, in the event loop, how the writers are doing.
+
+    Attributes:
+        committed: Told how many transactions shared each commit and the seconds it took.
+        retried: Told, for each time that transactions collided and were run again, why.
+    """
+
+    committed: Callable[[int, float], None] | None = None
+    retried: Callable[[str], None] | None = None
+
+    def tell(self, ran: Ran, seconds: float) -> None:
+        """Tell of one batch."""
+        if self.committed is not None:
+            self.committed(ran.taken, seconds)
+        if self.retried is not None:
+            for reason in ran.retried:
+                self.retried(reason)
+
+
+def bound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Work:
+    """Return a function of a ``Tx`` alone."""
+
+    def work(tx: Any) -> Any:
+        try:
+            return fn(tx, *args, **kwargs)
+        except StopIteration as stop:
+            # A future cannot carry it: whoever awaits would wait for ever.
+            raise RuntimeError("a transaction function raised StopIteration") from stop
+
+    return work
 
 
 @final
@@ -39,23 +92,27 @@ class Batcher:
     """Hands batches to one writer thread.
 
     Args:
-        run: Runs a batch in the writer thread: fills in each job's result or error and commits. It raises
-            nothing: a batch that could not be committed has ``DatabaseUnavailable`` as every job's error.
+        run: Runs a batch in the writer thread: fills in each job's result or error and commits. A batch that
+            could not be committed has ``DatabaseUnavailable`` as every job's error.
         name: The thread's name.
-        observe: Told how many shared each commit and the seconds it took.
-        batch_max: How many may share one.
+        observer: Told of each batch.
+        batch_max: How many may share a commit.
+        waiting_max: How many may wait.
     """
 
     def __init__(
         self,
-        run: Callable[[list[Job]], None],
+        run: Callable[[list[Job]], Ran],
         name: str,
-        observe: Callable[[int, float], None] | None = None,
+        observer: Observer,
+        *,
         batch_max: int = BATCH_MAX,
+        waiting_max: int = WAITING_MAX,
     ) -> None:
         self._run = run
         self._batch_max = batch_max
-        self._observe = observe
+        self._waiting_max = waiting_max
+        self._observer = observer
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._waiting: list[Job] = []
         self._busy = False
@@ -74,14 +131,18 @@ class Batcher:
         """How long a new transaction would wait, in batches, for choosing among several."""
         return self._running + len(self._waiting) // self._batch_max
 
-    async def put(self, work: Callable[..., Any]) -> Any:
+    async def put(self, work: Work) -> Any:
         """Run a function in the next batch and return what it returned, once that is on disk.
 
-        A caller that is cancelled meanwhile does not hear the end; the transaction goes on all the same.
+        A caller that is cancelled before its function runs takes it along; later, the function is committed
+        and nobody hears of it.
+
+        Raises:
+            DatabaseUnavailable: It is closed, too many wait, or the commit failed.
         """
         if self._closed:
             raise DatabaseUnavailable("it is closed")
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._waiting) >= self._waiting_max:
             raise DatabaseUnavailable("too many transactions wait")
         loop = asyncio.get_running_loop()
         job = Job(work, loop.create_future())
@@ -94,7 +155,10 @@ class Batcher:
         return await job.future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        batch, self._waiting = self._waiting[: self._batch_max], self._waiting[self._batch_max :]
+        batch: list[Job] = []
+        while self._waiting and not batch:
+            batch, self._waiting = self._waiting[: self._batch_max], self._waiting[self._batch_max :]
+            batch = [job for job in batch if not job.future.done()]
         if not batch:
             self._busy = False
             self._running = 0
@@ -105,18 +169,23 @@ class Batcher:
 
     def _work(self, loop: asyncio.AbstractEventLoop, batch: list[Job]) -> None:
         began = perf_counter()
-        self._run(batch)
-        loop.call_soon_threadsafe(self._answer, loop, batch, perf_counter() - began)
+        try:
+            ran = self._run(batch)
+        except BaseException as bug:  # noqa: BLE001 - a bug of the writer must not leave its callers waiting
+            for job in batch:
+                job.error = bug
+            ran = Ran(len(batch))
+        loop.call_soon_threadsafe(self._answer, loop, batch, ran, perf_counter() - began)
 
-    def _answer(self, loop: asyncio.AbstractEventLoop, batch: list[Job], seconds: float) -> None:
+    def _answer(self, loop: asyncio.AbstractEventLoop, batch: list[Job], ran: Ran, seconds: float) -> None:
         """Resolve a whole batch in one call back into the loop, and hand over the next."""
-        if self._observe is not None:
-            self._observe(len(batch), seconds)
+        self._waiting[:0] = batch[ran.taken :]
         self._hand_over(loop)
-        for job in batch:
+        _guarded(loop, self._observer.tell, ran, seconds)
+        for job in batch[: ran.taken]:
             if job.error is None:
                 for callback in job.callbacks:
-                    callback()
+                    _guarded(loop, callback)
             if job.future.done():
                 continue
             if job.error is None:
@@ -129,3 +198,11 @@ class Batcher:
         self._closed = True
         await self._idle.wait()
         self._executor.shutdown(wait=True)
+
+
+def _guarded(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *args: Any) -> None:
+    """Call back; a bug in it is told to the loop and does not keep the next caller from its answer."""
+    try:
+        callback(*args)
+    except Exception as bug:  # noqa: BLE001 - see above
+        loop.call_exception_handler({"message": "a callback after a commit failed", "exception": bug})

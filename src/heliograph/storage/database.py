@@ -36,7 +36,18 @@ class Query:
 
 
 class Tx(Protocol):
-    """A transaction in progress. Valid only inside the function that was handed it."""
+    """A transaction in progress. Valid only inside the function that was handed it.
+
+    A statement that fails ends the transaction on both databases: every later one raises the same error, and
+    a function that swallows it is rolled back all the same. What may fail is asked first.
+
+    Truth values come back as ``bool`` from one database and as 0 and 1 from the other.
+
+    Raises:
+        UnstorableValue: A parameter that not both databases can keep; nothing was sent.
+        StatementRefused: The statement broke a constraint (``ConstraintViolated``) or is wrong.
+        DatabaseUnavailable: The database went away, is full or took too long.
+    """
 
     def all(self, query: Query, params: Params | None = None) -> list[Row]:
         """Run a statement and return its rows."""
@@ -47,7 +58,7 @@ class Tx(Protocol):
         ...
 
     def run(self, query: Query, params: Params | None = None) -> int:
-        """Run a statement and return how many rows it changed."""
+        """Run a statement without RETURNING and return how many rows it changed."""
         ...
 
     def many(self, query: Query, rows: Iterable[Params]) -> int:
@@ -64,6 +75,30 @@ class Tx(Protocol):
 
 class DatabaseUnavailable(Exception):  # noqa: N818 - a state of the world, not a bug
     """The database cannot take work now: gone, full, locked or shutting down. Nothing was committed."""
+
+
+class CommitUnknown(DatabaseUnavailable):
+    """The database went away while a commit was on its way: it is on disk, or it is not.
+
+    Nothing may be told to be done. Whoever tries again must be able to find the first try in the data: an
+    idempotency key, a fence, an id drawn before.
+    """
+
+
+class StatementRefused(Exception):  # noqa: N818 - the database's word, said in ours
+    """The database refused a statement: a wrong text, a wrong type, a broken constraint. A bug of ours.
+
+    The text names the statement and the database's own code and never holds a value: drivers quote values in
+    their errors, and a value may be a secret.
+    """
+
+
+class ConstraintViolated(StatementRefused):
+    """A row would have broken a constraint."""
+
+
+class UnstorableValue(ValueError):  # noqa: N818 - reads as what it is
+    """A parameter that not both databases can keep: U+0000, half a surrogate pair, 65 bits, not a number."""
 
 
 @runtime_checkable
@@ -83,8 +118,12 @@ class Database(Protocol):
     async def transact(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that may write, and return once its commit is durable.
 
+        What the function itself raises reaches its caller, and nothing of it is committed. A caller that is
+        cancelled before its function runs takes it along; later, the function is committed all the same.
+
         Raises:
             DatabaseUnavailable: Nothing was committed and the same call may be tried again later.
+            CommitUnknown: As that, but the commit was on its way when the database went.
         """
         ...
 

@@ -3,155 +3,285 @@
 Transactions behave as if each ran alone, so stores need no row locks and are reasoned about once for both
 databases. The price is that the server may refuse one of two that collide: its batch is run again from the
 start, and if it collides again, its transactions are run one by one.
+
+Importing this module needs the driver, which is the extra ``heliograph[postgres]``.
 """
 
-import asyncio
 import itertools
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, final
+from time import perf_counter, sleep
+from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar, final
 
 import psycopg
 
-from heliograph.storage.batching import Batcher, Job
-from heliograph.storage.database import DatabaseUnavailable, Params, Query, Row
+from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Job, Observer, Ran, Work, bound
+from heliograph.storage.database import (
+    CommitUnknown,
+    ConstraintViolated,
+    DatabaseUnavailable,
+    Params,
+    Query,
+    Row,
+    StatementRefused,
+)
+from heliograph.storage.postgres_link import PostgresLink
+from heliograph.storage.queries import load_queries
+from heliograph.storage.reading import Readers
+from heliograph.storage.values import storable
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Connection: TypeAlias = psycopg.Connection[Row]
+
+_SQL: Final = load_queries("heliograph.storage", "storage.sql")
 
 WRITERS: Final = 2
 """Writer connections of one process: one commits while another gathers; more only collide more."""
 
 READERS: Final = 2
+"""Reader connections: reads are short."""
+
 BATCH_MAX: Final = 64
-"""Transactions that share a commit here: a collision repeats all of them."""
+"""Transactions that share a commit here: a collision repeats all of them, and the server keeps track of no
+more than 64 savepoints of a transaction in fast memory."""
 
-RETRIES_MAX: Final = 20
-"""How often one transaction is run again before the database counts as unavailable."""
+TOGETHER_MAX: Final = 2
+"""How often a batch is tried as a whole before its transactions are run one by one."""
 
-COLLISIONS_MAX: Final = 3
-"""How often a broken unique constraint counts as a collision before it is the job's own mistake."""
+ALONE_MAX: Final = 20
+"""How often one transaction is run by itself before the database counts as unavailable to it."""
 
-_COLLISIONS: Final = (
-    psycopg.errors.SerializationFailure,
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.UniqueViolation,
-)
+PAUSE_MS_FIRST: Final = 1
+PAUSE_MS_MAX: Final = 50
+"""Pauses between tries alone: doubled from the first to the longest, so that a crowd can thin out."""
 
-CONNECT_S: Final = 5
-STATEMENT_MS: Final = 60_000
+_SERVERS_OWN: Final = ("08", "25006", "53", "57P", "58", "F0", "XX")
+"""Beginnings of the codes with which the server speaks of itself: gone, read-only, full, broken."""
+
+_TOOK_TOO_LONG: Final = ("57014", "55P03", "25P03")
+"""Codes of a statement that was cut off: this transaction's fate, and nobody else's."""
+
+_SAYS_NO_VALUES: Final = ("23", "42")
+"""Code classes whose first line names tables and constraints, and never a value."""
+
+
+class _Collided(Exception):  # noqa: N818 - never leaves this module
+    """The server refused one of two transactions that collided."""
+
+
+def _in_our_words(query: Query, error: psycopg.Error, connection: Connection) -> Exception:
+    """Say a driver's error without the values that it may quote."""
+    code = error.sqlstate
+    if isinstance(error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected):
+        return _Collided(type(error).__name__)
+    if connection.closed or (code is None and isinstance(error, psycopg.OperationalError)):
+        return DatabaseUnavailable("the connection broke")
+    if code is not None and (code in _TOOK_TOO_LONG or code.startswith(_SERVERS_OWN)):
+        return DatabaseUnavailable(f"{query.name}: {type(error).__name__}")
+    said = error.diag.message_primary if code is not None and code.startswith(_SAYS_NO_VALUES) else None
+    words = f"{query.name}: {said or type(error).__name__}"
+    return ConstraintViolated(words) if isinstance(error, psycopg.IntegrityError) else StatementRefused(words)
 
 
 @final
 class _Tx:
     """A transaction on one connection."""
 
-    __slots__ = ("_callbacks", "_connection")
+    __slots__ = ("_callbacks", "_connection", "_cursor", "code", "failure")
 
-    def __init__(self, connection: psycopg.Connection[Row], callbacks: list[Callable[[], None]]) -> None:
+    def __init__(self, connection: Connection, callbacks: list[Callable[[], None]]) -> None:
         self._connection = connection
+        self._cursor = connection.cursor()
         self._callbacks = callbacks
+        self.failure: Exception | None = None
+        self.code: str | None = None
 
     def all(self, query: Query, params: Params | None = None) -> list[Row]:
-        return self._connection.execute(query.postgres.encode(), params or {}).fetchall()
+        self._execute(query, params)
+        return self._cursor.fetchall()
 
     def one(self, query: Query, params: Params | None = None) -> Row | None:
-        return self._connection.execute(query.postgres.encode(), params or {}).fetchone()
+        self._execute(query, params)
+        return self._cursor.fetchone()
 
     def run(self, query: Query, params: Params | None = None) -> int:
-        return self._connection.execute(query.postgres.encode(), params or {}).rowcount
+        self._execute(query, params)
+        return max(0, self._cursor.rowcount)
 
     def many(self, query: Query, rows: Iterable[Params]) -> int:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(query.postgres.encode(), rows)
-            return cursor.rowcount
+        self._check()
+        every = [storable(row) for row in rows]
+        try:
+            self._cursor.executemany(query.postgres.encode(), every)
+        except psycopg.Error as error:
+            raise self._failed(query, error) from None
+        return max(0, self._cursor.rowcount) if every else 0
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
+
+    def end(self) -> None:
+        """Refuse everything from now on."""
+        self.failure = RuntimeError("the transaction is over")
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def _execute(self, query: Query, params: Params | None) -> None:
+        self._check()
+        try:
+            self._cursor.execute(query.postgres.encode(), storable(params))
+        except psycopg.Error as error:
+            raise self._failed(query, error) from None
+
+    def _failed(self, query: Query, error: psycopg.Error) -> Exception:
+        self.code = error.sqlstate
+        self.failure = _in_our_words(query, error, self._connection)
+        return self.failure
 
 
 @final
 class _Writer:
     """One connection, and how a batch is run on it. Used by one thread."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection[Row]], isolation: str) -> None:
-        self._connect = connect
-        self._begin = f"BEGIN ISOLATION LEVEL {isolation}".encode()
-        self._connection: psycopg.Connection[Row] | None = None
+    def __init__(self, link: PostgresLink, isolation: str) -> None:
+        self._link = link
+        self._begin = f"BEGIN ISOLATION LEVEL {isolation}; SAVEPOINT job".encode()
+        self._connection: Connection | None = None
         self.retries = 0
 
-    def run_batch(self, batch: list[Job]) -> None:
-        """Run a batch and commit it, or tell every job why not."""
-        pending = [batch]
-        tries = 0
-        while pending:
-            part = pending.pop(0)
-            try:
-                self._try(part)
-            except _COLLISIONS:
-                self._rollback()
-                tries += 1
-                self.retries += 1
-                if tries > RETRIES_MAX + len(batch):
-                    self._give_up([part, *pending], "it keeps refusing to serialize")
-                    return
-                pending = [[job] for job in part] + pending if len(part) > 1 else [part, *pending]
-            except psycopg.Error as error:
-                self._give_up([part, *pending], type(error).__name__)
-                return
+    def run_batch(self, batch: list[Job]) -> Ran:
+        """Run a batch and commit it, in one transaction if it can be, or tell every job why not."""
+        deadline = perf_counter() + BATCH_MS_MAX / 1000
+        retried: list[str] = []
+        again: list[Job] = []
+        done, size = 0, len(batch)
+        try:
+            while done < len(batch) and (done == 0 or perf_counter() < deadline):
+                part = batch[done : done + size]
+                taken = self._together(part, deadline, retried) if size > 1 else 0
+                if taken == 0:
+                    size, taken = 1, 1
+                    self._alone(part[0], retried)
+                done += taken
+                again += [job for job in part[:taken] if isinstance(job.error, _Collided)]
+            for job in again:
+                self._alone(job, retried, violations_count=True)
+        except DatabaseUnavailable as gone:
+            for job in itertools.chain(again, batch[done:]):
+                job.error = gone
+            done = len(batch)
+            self.close()
+        self.retries += len(retried)
+        return Ran(done, tuple(retried))
 
-    def _try(self, batch: list[Job]) -> None:
-        connection = self._connection
-        if connection is None or connection.closed:
-            connection = self._connection = self._connect()
-        connection.execute(self._begin)
-        alone = len(batch) == 1
-        for job in batch:
-            job.error = None
-            job.callbacks.clear()
-            if not alone:
-                connection.execute(b"SAVEPOINT job")
+    def _together(self, part: list[Job], deadline: float, retried: list[str]) -> int:
+        """Commit the beginning of a part at once and return how much of it; 0 if it keeps colliding."""
+        for _ in range(TOGETHER_MAX):
             try:
-                job.result = job.work(_Tx(connection, job.callbacks))
-            except (
-                psycopg.errors.SerializationFailure,
-                psycopg.errors.DeadlockDetected,
-                psycopg.OperationalError,
-                psycopg.InterfaceError,
-            ):
-                raise  # the server or its will, not this job's own fault
-            except psycopg.errors.UniqueViolation as error:
-                # Another transaction wrote the row between this one's look and its own write. Run again it
-                # sees that row; only a job that violates the constraint by itself does so every time.
-                job.collisions += 1
-                if job.collisions < COLLISIONS_MAX:
-                    raise
-                job.error = error
-                connection.execute(b"ROLLBACK" if alone else b"ROLLBACK TO SAVEPOINT job")
-                if alone:
+                return self._attempt(part, deadline)
+            except _Collided as collision:
+                retried.append(str(collision))
+        return 0
+
+    def _alone(self, job: Job, retried: list[str], *, violations_count: bool = False) -> None:
+        """Commit one job by itself, however often it collides within reason."""
+        pause_ms = PAUSE_MS_FIRST
+        for tries in range(ALONE_MAX):
+            try:
+                self._attempt([job], 0.0, violations_count=violations_count or tries > 0)
+            except _Collided as collision:
+                retried.append(str(collision))
+            else:
+                if not isinstance(job.error, _Collided):
                     return
-            except BaseException as error:  # noqa: BLE001 - it belongs to the job's own caller
-                job.error = error
-                connection.execute(b"ROLLBACK" if alone else b"ROLLBACK TO SAVEPOINT job")
-                if alone:
-                    return
-            if not alone:
-                connection.execute(b"RELEASE SAVEPOINT job")
-        connection.execute(b"COMMIT")
+                retried.append(str(job.error))
+            if tries:
+                sleep(pause_ms / 1000)
+                pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
+        job.error = DatabaseUnavailable("it keeps colliding")
+
+    def _attempt(self, part: list[Job], deadline: float, *, violations_count: bool = False) -> int:
+        """Run the beginning of a part in one transaction, commit, and return how much of it that is.
+
+        Raises:
+            _Collided: Nothing was committed; another try may do better.
+            DatabaseUnavailable: Nothing was committed, and the server is to blame.
+            CommitUnknown: The connection broke in the commit.
+        """
+        connection = self._begun()
+        taken = 0
+        for job in part:
+            if taken and part[taken - 1].error is None:
+                self._send(connection, b"RELEASE SAVEPOINT job; SAVEPOINT job")
+            self._run_one(connection, job, violations_count=violations_count)
+            taken += 1
+            if perf_counter() >= deadline:
+                break
+        self._send(connection, b"RELEASE SAVEPOINT job; COMMIT", commits=True)
+        return taken
+
+    def _begun(self) -> Connection:
+        """Begin a transaction; on a new connection if the old one broke while it lay idle."""
+        if self._connection is not None:
+            try:
+                self._connection.execute(self._begin, prepare=False)
+            except psycopg.Error:
+                self.close()
+            else:
+                return self._connection
+        connection = self._connection = self._link.connect()
+        self._send(connection, self._begin)
+        return connection
+
+    def _send(self, connection: Connection, command: bytes, *, commits: bool = False) -> None:
+        """Send a command about the transaction itself."""
+        try:
+            connection.execute(command, prepare=False)
+        except psycopg.Error as error:
+            gone = _in_our_words(_TRANSACTION, error, connection)
+            self._rollback()
+            if isinstance(gone, _Collided):
+                raise gone from None
+            if commits and connection.closed:
+                raise CommitUnknown("the connection broke in a commit") from None
+            raise DatabaseUnavailable(str(gone)) from None
+
+    def _run_one(self, connection: Connection, job: Job, *, violations_count: bool) -> None:
+        """Run one job in the savepoint that stands, and leave the savepoint standing.
+
+        Raises:
+            _Collided: The whole transaction is lost, whatever the job made of it.
+            DatabaseUnavailable: The same, and the server is to blame.
+        """
+        job.result, job.error = None, None
+        job.callbacks.clear()
+        tx = _Tx(connection, job.callbacks)
+        try:
+            job.result = job.work(tx)
+        except BaseException as error:  # noqa: BLE001 - it belongs to the job's own caller
+            job.error = error
+        if isinstance(tx.failure, _Collided) or (
+            isinstance(tx.failure, DatabaseUnavailable) and tx.code not in _TOOK_TOO_LONG
+        ):
+            self._rollback()
+            raise tx.failure
+        if tx.code == psycopg.errors.UniqueViolation.sqlstate and not violations_count:
+            # Another transaction wrote the row between this one's look and its own write. Run again it
+            # sees that row; only a job that violates the constraint by itself does so every time.
+            job.error = _Collided("UniqueViolation")
+        job.error = job.error or tx.failure
+        tx.end()
+        if job.error is not None:
+            self._send(connection, b"ROLLBACK TO SAVEPOINT job")
 
     def _rollback(self) -> None:
         try:
             if self._connection is not None:
-                self._connection.execute(b"ROLLBACK")
+                self._connection.execute(b"ROLLBACK", prepare=False)
         except psycopg.Error:
             self.close()
-
-    def _give_up(self, parts: list[list[Job]], why: str) -> None:
-        gone = DatabaseUnavailable(why)
-        for job in itertools.chain.from_iterable(parts):
-            job.error = gone
-        self.close()
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -160,21 +290,26 @@ class _Writer:
             self._connection = None
 
 
+_TRANSACTION: Final = Query("transaction", "", "")
+
+
 @final
 class PostgresDatabase:
     """A ``Database`` on a PostgreSQL server. Build it with ``open``."""
 
-    def __init__(self, url: str, writers: int, observe: Callable[[int, float], None] | None) -> None:
-        self._url = url
-        self._writers = [_Writer(self._connect, "SERIALIZABLE") for _ in range(writers)]
-        self._claimer = _Writer(self._connect, "READ COMMITTED")
+    def __init__(self, link: PostgresLink, writers: int, readers: int, observer: Observer) -> None:
+        self._writers = [_Writer(link, "SERIALIZABLE") for _ in range(writers)]
+        self._claimer = _Writer(link, "READ COMMITTED")
         self._batchers = [
-            Batcher(writer.run_batch, f"postgres-writer-{number}", observe, batch_max=BATCH_MAX)
+            Batcher(writer.run_batch, f"postgres-writer-{number}", observer, batch_max=BATCH_MAX)
             for number, writer in enumerate(self._writers)
         ]
-        self._claims = Batcher(self._claimer.run_batch, "postgres-claimer", batch_max=1)
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="postgres-reader")
-        self._idle_readers: list[psycopg.Connection[Row]] = []
+        self._claims = Batcher(
+            self._claimer.run_batch, "postgres-claimer", Observer(retried=observer.retried), batch_max=1
+        )
+        self._readers = Readers(
+            "postgres-reader", readers, connect=link.connect, read=_read, is_usable=_is_usable
+        )
 
     @classmethod
     async def open(
@@ -182,22 +317,26 @@ class PostgresDatabase:
         url: str,
         *,
         writers: int = WRITERS,
+        readers: int = READERS,
         observe: Callable[[int, float], None] | None = None,
+        retried: Callable[[str], None] | None = None,
     ) -> "PostgresDatabase":
         """Connect to a server.
 
         Args:
             url: A libpq URL; it may hold a password and is never shown.
-            writers: How many connections write; besides them one claims and a few read.
+            writers: How many connections write; besides them one claims.
+            readers: How many connections read.
             observe: Told how many transactions shared each commit and the seconds it took.
+            retried: Told why, each time that transactions are run again.
 
         Raises:
-            DatabaseUnavailable: It cannot be reached.
+            DatabaseUnavailable: It cannot be reached, or is not a server that we can work with.
         """
-        database = cls(url, writers, observe)
+        database = cls(PostgresLink(url), writers, readers, Observer(observe, retried))
         try:
             await database.ping()
-        except DatabaseUnavailable:
+        except BaseException:
             await database.close()
             raise
         return database
@@ -207,52 +346,26 @@ class PostgresDatabase:
         """How often transactions were run again because they collided."""
         return sum(writer.retries for writer in (*self._writers, self._claimer))
 
-    def _connect(self) -> psycopg.Connection[Row]:
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            connect_timeout=CONNECT_S,
-            prepare_threshold=2,
-            application_name="heliograph",
-            options=f"-c statement_timeout={STATEMENT_MS} -c synchronous_commit=on -c TimeZone=UTC",
-        )
+    @property
+    def waiting(self) -> int:
+        """How many transactions wait for the next commit."""
+        return sum(batcher.waiting for batcher in (*self._batchers, self._claims))
 
-    async def transact(
-        self, fn: "Callable[Concatenate[Any, P], T]", /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def transact(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that may write, and return once its commit is durable."""
         # Whichever would commit it soonest; among equals the first, so that batches grow before they spread.
         batcher = min(self._batchers, key=lambda each: each.load)
-        result: T = await batcher.put(partial(_called, fn, args, kwargs))
+        result: T = await batcher.put(bound(fn, args, kwargs))
         return result
 
-    async def claim(self, fn: "Callable[Concatenate[Any, P], T]", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def claim(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """As ``transact``, at READ COMMITTED: for claims with SKIP LOCKED."""
-        result: T = await self._claims.put(partial(_called, fn, args, kwargs))
+        result: T = await self._claims.put(bound(fn, args, kwargs))
         return result
 
-    async def read(self, fn: "Callable[Concatenate[Any, P], T]", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def read(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads, on a snapshot."""
-        work = partial(self._read, partial(_called, fn, args, kwargs))
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
-
-    def _read(self, work: Callable[[_Tx], T]) -> T:
-        try:
-            connection = self._idle_readers.pop() if self._idle_readers else self._connect()
-        except psycopg.Error as error:
-            raise DatabaseUnavailable(type(error).__name__) from None
-        try:
-            connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            result = work(_Tx(connection, []))
-            connection.execute(b"COMMIT")
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            connection.close()
-            raise DatabaseUnavailable(type(error).__name__) from None
-        except BaseException:
-            connection.execute(b"ROLLBACK")
-            self._idle_readers.append(connection)
-            raise
-        self._idle_readers.append(connection)
+        result: T = await self._readers.run(bound(fn, args, kwargs))
         return result
 
     async def ping(self) -> None:
@@ -263,19 +376,33 @@ class PostgresDatabase:
         """Finish what was handed over, then let go of every connection."""
         for batcher in (*self._batchers, self._claims):
             await batcher.close()
-        self._readers.shutdown(wait=True)
-        for connection in self._idle_readers:
-            connection.close()
+        await self._readers.close()
         for writer in (*self._writers, self._claimer):
             writer.close()
 
 
-def _called(fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any], tx: _Tx) -> T:
-    return fn(tx, *args, **kwargs)
-
-
-_TOUCH: Final = Query("postgres.touch", "", "SELECT pg_current_xact_id()")
-
-
 def _touch(tx: _Tx) -> None:
-    tx.run(_TOUCH)
+    tx.one(_SQL["touch"])
+
+
+def _is_usable(connection: Connection) -> bool:
+    return not connection.closed
+
+
+def _read(connection: Connection, work: Work) -> Any:
+    """Run a function on a snapshot of a reader connection."""
+    tx = _Tx(connection, [])
+    try:
+        connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+        result = work(tx)
+        if tx.failure is not None:
+            raise tx.failure
+        return result
+    except psycopg.Error as error:
+        raise DatabaseUnavailable(type(error).__name__) from None
+    finally:
+        tx.end()
+        try:
+            connection.execute(b"ROLLBACK", prepare=False)
+        except psycopg.Error:
+            connection.close()

@@ -4,23 +4,25 @@ A step is a file ``NNNN_name.sql``. Statements end in ``;`` at the end of a line
 ``-- only: sqlite`` (or ``postgres``) and ``-- end`` is for that database alone and must say why in a
 ``-- why:`` line. Two numbers guard the data: the newest step a database has seen, which must be one we know,
 and the oldest program that the newest step still allows (``-- oldest: N``), so that a program which is too
-old for the data refuses to start.
+old for the data refuses to start. A step only adds: tables, columns that may be left out, indexes. Whoever
+must take something away says ``-- oldest:`` with the first program that no longer uses it.
 """
 
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Final
 
 from heliograph.storage.database import Database, Query, Tx
-from heliograph.storage.queries import load_queries, percent_style
+from heliograph.storage.queries import TWINS, BrokenQueryFile, load_queries, parameters, percent_style
 from heliograph.wire.instant import Instant
 
 _SQL: Final = load_queries("heliograph.storage.migrations", "runner.sql")
 _FILE: Final = re.compile(r"(?P<version>\d{4})_(?P<name>[a-z0-9_]+)\.sql", re.ASCII)
-_OLDEST: Final = re.compile(r"^-- oldest: (\d+)\s*$", re.MULTILINE)
+_OLDEST: Final = re.compile(r"^-- oldest: (\d+)\s*$", re.MULTILINE | re.ASCII)
+_NOTHING: Final = "SELECT 1"
 
 
 class MigrationRefused(Exception):  # noqa: N818 - a refusal, in words for an operator
@@ -37,13 +39,15 @@ class Migration:
         text: The whole file.
         checksum: Of the file, to notice that an applied step was edited.
         oldest: The oldest program version (its newest known step) that may work with the data afterwards.
+        statements: What is run, in order.
     """
 
     version: int
     name: str
-    text: str
+    text: str = field(repr=False)
     checksum: str
     oldest: int
+    statements: tuple[Query, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +63,58 @@ class Plan:
     pending: tuple[Migration, ...]
 
 
+def read_migration(file: str, text: str) -> Migration:
+    """Read one step.
+
+    Args:
+        file: Its name.
+        text: What it holds.
+
+    Raises:
+        BrokenQueryFile: The file does not follow the rules above.
+    """
+    match = _FILE.fullmatch(file)
+    if match is None:
+        raise BrokenQueryFile(f"{file}: a step is named NNNN_name.sql")
+    version = int(match["version"])
+    oldest = _OLDEST.search(text)
+    step = Migration(
+        version=version,
+        name=match["name"],
+        text=text,
+        checksum=hashlib.sha256(text.encode()).hexdigest(),
+        oldest=int(oldest[1]) if oldest else 1,
+        statements=_statements(file, text),
+    )
+    if step.oldest > version:
+        raise BrokenQueryFile(f"{file}: no program that knows this step is as new as step {step.oldest}")
+    return step
+
+
 def known_migrations(package: str = "heliograph.storage.migrations") -> tuple[Migration, ...]:
     """Return every step this program knows, in order.
 
     Raises:
-        MigrationRefused: The files leave out a number.
+        BrokenQueryFile: A file does not follow the rules above.
+        MigrationRefused: The files leave out a number or give one twice.
     """
-    found = []
-    for entry in sorted(resources.files(package).iterdir(), key=lambda entry: entry.name):
-        match = _FILE.fullmatch(entry.name)
-        if match is None:
-            continue
-        text = entry.read_text(encoding="utf-8")
-        oldest = _OLDEST.search(text)
-        found.append(
-            Migration(
-                version=int(match["version"]),
-                name=match["name"],
-                text=text,
-                checksum=hashlib.sha256(text.encode()).hexdigest(),
-                oldest=int(oldest[1]) if oldest else 1,
-            )
-        )
-    if [step.version for step in found] != list(range(1, len(found) + 1)):
-        raise MigrationRefused("the schema steps leave out a number")
-    return tuple(found)
+    entries = sorted(resources.files(package).iterdir(), key=lambda entry: entry.name)
+    found = tuple(
+        read_migration(entry.name, entry.read_text(encoding="utf-8"))
+        for entry in entries
+        if _FILE.fullmatch(entry.name)
+    )
+    return _without_gaps(found)
 
 
 async def plan(database: Database, known: Sequence[Migration] | None = None) -> Plan:
     """Say what would be applied.
 
     Raises:
-        MigrationRefused: The data is newer than this program allows, or an applied step was edited.
+        MigrationRefused: The data is newer than this program allows, an applied step was edited, or a number
+            is left out.
     """
-    return await database.read(_plan, tuple(known_migrations() if known is None else known))
+    return await database.read(_plan, known_migrations() if known is None else _without_gaps(known))
 
 
 async def migrate(
@@ -101,13 +123,13 @@ async def migrate(
     known: Sequence[Migration] | None = None,
     progress: Callable[[Migration], None] | None = None,
 ) -> Plan:
-    """Apply what is pending. Two processes that start at once apply each step once between them.
+    """Apply what is pending. Of two processes that start at once, one applies a step and the other waits.
 
     Args:
         database: The database.
         now: Recorded with each step.
         known: The steps; those of the package by default.
-        progress: Told of each step when it is on disk.
+        progress: Told of each step that we applied, when it is on disk.
 
     Returns:
         What had been pending.
@@ -115,7 +137,7 @@ async def migrate(
     Raises:
         MigrationRefused: As for ``plan``.
     """
-    steps = tuple(known_migrations() if known is None else known)
+    steps = known_migrations() if known is None else _without_gaps(known)
     before = await plan(database, steps)
     for step in before.pending:
         if await database.claim(_apply, step, steps, now) and progress is not None:
@@ -123,23 +145,28 @@ async def migrate(
     return before
 
 
+def _without_gaps(known: Sequence[Migration]) -> tuple[Migration, ...]:
+    for expected, step in enumerate(known, 1):
+        if step.version != expected:
+            raise MigrationRefused(f"the schema steps have no {expected}: after it comes {step.version}")
+    return tuple(known)
+
+
 def _plan(tx: Tx, known: tuple[Migration, ...]) -> Plan:
     if tx.one(_SQL["exists"]) is None:
         return Plan(0, known)
-    rows = tx.all(_SQL["applied"])
-    newest = 0
-    by_version = {step.version: step for step in known}
-    for version, name, checksum, oldest in rows:
-        newest = version
-        step = by_version.get(version)
-        if step is None:
-            if oldest > len(known):
-                raise MigrationRefused(
-                    f"this program is too old for the data: a newer one applied step {version} ({name})"
-                )
-        elif step.checksum != checksum:
+    applied = tx.all(_SQL["applied"])
+    for expected, (version, name, checksum, oldest) in enumerate(applied, 1):
+        if version != expected:
+            raise MigrationRefused(f"the data has no step {expected}, but step {version} ({name})")
+        if oldest > len(known):
+            raise MigrationRefused(
+                f"this program is too old for the data: it knows {len(known)} steps, and step {version} "
+                f"({name}) allows none that knows fewer than {oldest}"
+            )
+        if version <= len(known) and known[version - 1].checksum != checksum:
             raise MigrationRefused(f"step {version} ({name}) was edited after it was applied")
-    return Plan(newest, tuple(step for step in known if step.version > newest))
+    return Plan(len(applied), known[len(applied) :])
 
 
 def _apply(tx: Tx, step: Migration, known: tuple[Migration, ...], now: Instant) -> bool:
@@ -148,12 +175,13 @@ def _apply(tx: Tx, step: Migration, known: tuple[Migration, ...], now: Instant) 
     At READ COMMITTED on purpose: what is looked at behind the lock must be what the other process left, not
     a snapshot from before the wait.
     """
+    tx.run(_SQL["unhurried"])
     tx.run(_SQL["lock"])
     tx.run(_SQL["create"])
     if step not in _plan(tx, known).pending:
         return False
-    for number, (sqlite, postgres) in enumerate(_statements(step.text)):
-        tx.run(Query(f"{step.version:04d}_{step.name}.{number}", sqlite, percent_style(postgres)))
+    for statement in step.statements:
+        tx.run(statement)
     tx.run(
         _SQL["record"],
         {
@@ -167,28 +195,41 @@ def _apply(tx: Tx, step: Migration, known: tuple[Migration, ...], now: Instant) 
     return True
 
 
-def _statements(text: str) -> list[tuple[str, str]]:
+def _statements(file: str, text: str) -> tuple[Query, ...]:
     """Split a step into statements, each spelled for both databases; a no-op where one has none."""
-    statements: list[tuple[str, str]] = []
-    only = ""
+    found: list[Query] = []
     lines: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("-- only: "):
-            only = line.removeprefix("-- only: ").strip()
-        elif line.startswith("-- end"):
+    only, why = "", True
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped.startswith("-- only:"):
+            only, why = stripped.removeprefix("-- only:").strip(), False
+            if only not in TWINS:
+                raise BrokenQueryFile(f"{file}: there is no database {only!r}, only {' and '.join(TWINS)}")
+        elif stripped.startswith("-- why: "):
+            why = True
+        elif stripped == "-- end":
             only = ""
-        elif line.strip() and not line.lstrip().startswith("--"):
+        elif stripped and not stripped.startswith("--"):
+            if not why:
+                raise BrokenQueryFile(f"{file}: the block for {only} does not say why")
             lines.append(line)
-            if line.rstrip().endswith(";"):
+            if stripped.endswith(";"):
                 statement = "\n".join(lines).rstrip().removesuffix(";")
+                found.append(_query(f"{file.removesuffix('.sql')}.{len(found) + 1}", statement, only))
                 lines = []
-                statements.append(
-                    (
-                        _NOTHING if only == "postgres" else statement,
-                        _NOTHING if only == "sqlite" else statement,
-                    )
-                )
-    return statements
+    if lines:
+        raise BrokenQueryFile(f"{file}: its last statement does not end in ';'")
+    if only:
+        raise BrokenQueryFile(f"{file}: the block for {only} does not end")
+    return tuple(found)
 
 
-_NOTHING: Final = "SELECT 1"
+def _query(name: str, statement: str, only: str) -> Query:
+    if parameters(statement):
+        raise BrokenQueryFile(f"{name}: a schema step has no parameters")
+    return Query(
+        name,
+        _NOTHING if only == "postgres" else statement,
+        _NOTHING if only == "sqlite" else percent_style(statement),
+    )
