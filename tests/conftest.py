@@ -7,10 +7,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import egress_verifier
-from tests.databases import database, postgres, postgres_url
+from tests.databases import (
+    database,
+    migrated_postgres_url,
+    postgres,
+    postgres_url,
+    shared_postgres,
+)
 from tests.secrets import watching
 
-__all__ = ["database", "postgres", "postgres_url"]
+__all__ = ["database", "migrated_postgres_url", "postgres", "postgres_url", "shared_postgres"]
 
 NO_SKIPS = os.environ.get("HELIOGRAPH_NO_SKIPS") == "1"
 

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar, final
 
 import psycopg
 
-from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Job, Observer, Ran, Work, bound
+from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Care, Job, Observer, Ran, Spoiled, Work, bound
 from heliograph.storage.database import (
     CommitUnknown,
     ConstraintViolated,
@@ -45,8 +45,12 @@ BATCH_MAX: Final = 64
 """Transactions that share a commit here: a collision repeats all of them, and the server keeps track of no
 more than 64 savepoints of a transaction in fast memory."""
 
-TOGETHER_MAX: Final = 2
-"""How often a batch is tried as a whole before its transactions are run one by one."""
+GROWTH: Final = 8
+"""How much more of a batch is tried together after a commit without a collision; a collision halves it."""
+
+APART_BATCHES: Final = 32
+"""Batches for which, after a collision of our own writers, only one of them is given new work: while they
+collide, two achieve less than one."""
 
 ALONE_MAX: Final = 20
 """How often one transaction is run by itself before the database counts as unavailable to it."""
@@ -87,7 +91,7 @@ def _in_our_words(query: Query, error: psycopg.Error, connection: Connection) ->
 class _Tx:
     """A transaction on one connection."""
 
-    __slots__ = ("_callbacks", "_connection", "_cursor", "code", "failure")
+    __slots__ = ("_callbacks", "_connection", "_cursor", "code", "failure", "wrote")
 
     def __init__(self, connection: Connection, callbacks: list[Callable[[], None]]) -> None:
         self._connection = connection
@@ -95,6 +99,7 @@ class _Tx:
         self._callbacks = callbacks
         self.failure: Exception | None = None
         self.code: str | None = None
+        self.wrote = False
 
     def all(self, query: Query, params: Params | None = None) -> list[Row]:
         self._execute(query, params)
@@ -115,6 +120,7 @@ class _Tx:
             self._cursor.executemany(query.postgres.encode(), every)
         except psycopg.Error as error:
             raise self._failed(query, error) from None
+        self.wrote = True
         return max(0, self._cursor.rowcount) if every else 0
 
     def after_commit(self, callback: Callable[[], None]) -> None:
@@ -134,6 +140,8 @@ class _Tx:
             self._cursor.execute(query.postgres.encode(), storable(params))
         except psycopg.Error as error:
             raise self._failed(query, error) from None
+        if self._cursor.rowcount and not (self._cursor.statusmessage or "").startswith("SELECT"):
+            self.wrote = True
 
     def _failed(self, query: Query, error: psycopg.Error) -> Exception:
         self.code = error.sqlstate
@@ -147,7 +155,9 @@ class _Writer:
 
     def __init__(self, link: PostgresLink, isolation: str) -> None:
         self._link = link
-        self._begin = f"BEGIN ISOLATION LEVEL {isolation}; SAVEPOINT job".encode()
+        self._begin = f"BEGIN ISOLATION LEVEL {isolation}".encode()
+        self._care = Care()
+        self._size = BATCH_MAX
         self._connection: Connection | None = None
         self.retries = 0
 
@@ -156,13 +166,13 @@ class _Writer:
         deadline = perf_counter() + BATCH_MS_MAX / 1000
         retried: list[str] = []
         again: list[Job] = []
-        done, size = 0, len(batch)
+        done = 0
         try:
             while done < len(batch) and (done == 0 or perf_counter() < deadline):
-                part = batch[done : done + size]
-                taken = self._together(part, deadline, retried) if size > 1 else 0
+                part = batch[done : done + self._size]
+                taken = self._together(part, deadline, retried) if len(part) > 1 else 0
                 if taken == 0:
-                    size, taken = 1, 1
+                    taken = 1
                     self._alone(part[0], retried)
                 done += taken
                 again += [job for job in part[:taken] if isinstance(job.error, _Collided)]
@@ -177,12 +187,25 @@ class _Writer:
         return Ran(done, tuple(retried))
 
     def _together(self, part: list[Job], deadline: float, retried: list[str]) -> int:
-        """Commit the beginning of a part at once and return how much of it; 0 if it keeps colliding."""
-        for _ in range(TOGETHER_MAX):
+        """Commit the beginning of a part at once and return how much of it; 0 if that collides to the end.
+
+        Two transactions collide the likelier the more each of them holds. So a collision halves what is
+        tried next, and a commit that met none lets it grow again.
+        """
+        careful = self._care.begin()
+        while len(part) > 1:
             try:
-                return self._attempt(part, deadline)
+                taken = self._attempt(part, deadline, careful=careful)
             except _Collided as collision:
                 retried.append(str(collision))
+                self._size = len(part) // 2
+                part = part[: self._size]
+            except Spoiled:
+                self._care.repeat()
+                careful = True
+            else:
+                self._grow()
+                return taken
         return 0
 
     def _alone(self, job: Job, retried: list[str], *, violations_count: bool = False) -> None:
@@ -195,6 +218,7 @@ class _Writer:
                 retried.append(str(collision))
             else:
                 if not isinstance(job.error, _Collided):
+                    self._grow()
                     return
                 retried.append(str(job.error))
             if tries:
@@ -202,24 +226,42 @@ class _Writer:
                 pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
         job.error = DatabaseUnavailable("it keeps colliding")
 
-    def _attempt(self, part: list[Job], deadline: float, *, violations_count: bool = False) -> int:
+    def _grow(self) -> None:
+        self._size = min(BATCH_MAX, self._size + GROWTH)
+
+    def _attempt(
+        self, part: list[Job], deadline: float, *, careful: bool = False, violations_count: bool = False
+    ) -> int:
         """Run the beginning of a part in one transaction, commit, and return how much of it that is.
 
         Raises:
+            Spoiled: Nothing was committed; run it again, carefully.
             _Collided: Nothing was committed; another try may do better.
             DatabaseUnavailable: Nothing was committed, and the server is to blame.
             CommitUnknown: The connection broke in the commit.
         """
         connection = self._begun()
+        others_wrote = False
         taken = 0
         for job in part:
-            if taken and part[taken - 1].error is None:
-                self._send(connection, b"RELEASE SAVEPOINT job; SAVEPOINT job")
-            self._run_one(connection, job, violations_count=violations_count)
+            if careful:
+                self._send(connection, b"SAVEPOINT job")
+            must_go = self._run_one(connection, job, violations_count=violations_count)
+            if job.error is None:
+                others_wrote |= must_go
+                if careful:
+                    self._send(connection, b"RELEASE SAVEPOINT job")
+            elif careful:
+                self._send(connection, b"ROLLBACK TO SAVEPOINT job; RELEASE SAVEPOINT job")
+            elif must_go:
+                self._send(connection, b"ROLLBACK")
+                if others_wrote:
+                    raise Spoiled
+                self._send(connection, self._begin)
             taken += 1
             if perf_counter() >= deadline:
                 break
-        self._send(connection, b"RELEASE SAVEPOINT job; COMMIT", commits=True)
+        self._send(connection, b"COMMIT", commits=True)
         return taken
 
     def _begun(self) -> Connection:
@@ -248,15 +290,14 @@ class _Writer:
                 raise CommitUnknown("the connection broke in a commit") from None
             raise DatabaseUnavailable(str(gone)) from None
 
-    def _run_one(self, connection: Connection, job: Job, *, violations_count: bool) -> None:
-        """Run one job in the savepoint that stands, and leave the savepoint standing.
+    def _run_one(self, connection: Connection, job: Job, *, violations_count: bool) -> bool:
+        """Run one job and return whether there is something to commit, or to roll back if it raised.
 
         Raises:
             _Collided: The whole transaction is lost, whatever the job made of it.
             DatabaseUnavailable: The same, and the server is to blame.
         """
-        job.result, job.error = None, None
-        job.callbacks.clear()
+        job.reset()
         tx = _Tx(connection, job.callbacks)
         try:
             job.result = job.work(tx)
@@ -272,9 +313,9 @@ class _Writer:
             # sees that row; only a job that violates the constraint by itself does so every time.
             job.error = _Collided("UniqueViolation")
         job.error = job.error or tx.failure
+        failed = tx.failure is not None
         tx.end()
-        if job.error is not None:
-            self._send(connection, b"ROLLBACK TO SAVEPOINT job")
+        return tx.wrote or failed
 
     def _rollback(self) -> None:
         try:
@@ -298,14 +339,16 @@ class PostgresDatabase:
     """A ``Database`` on a PostgreSQL server. Build it with ``open``."""
 
     def __init__(self, link: PostgresLink, writers: int, readers: int, observer: Observer) -> None:
+        self._observer = observer
+        self._apart = 0
         self._writers = [_Writer(link, "SERIALIZABLE") for _ in range(writers)]
         self._claimer = _Writer(link, "READ COMMITTED")
         self._batchers = [
-            Batcher(writer.run_batch, f"postgres-writer-{number}", observer, batch_max=BATCH_MAX)
+            Batcher(writer.run_batch, f"postgres-writer-{number}", self._seen, batch_max=BATCH_MAX)
             for number, writer in enumerate(self._writers)
         ]
         self._claims = Batcher(
-            self._claimer.run_batch, "postgres-claimer", Observer(retried=observer.retried), batch_max=1
+            self._claimer.run_batch, "postgres-claimer", Observer(retried=observer.retried).tell, batch_max=1
         )
         self._readers = Readers(
             "postgres-reader", readers, connect=link.connect, read=_read, is_usable=_is_usable
@@ -354,7 +397,8 @@ class PostgresDatabase:
     async def transact(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that may write, and return once its commit is durable."""
         # Whichever would commit it soonest; among equals the first, so that batches grow before they spread.
-        batcher = min(self._batchers, key=lambda each: each.load)
+        open_to_new = self._batchers[:1] if self._apart else self._batchers
+        batcher = min(open_to_new, key=lambda each: each.load)
         result: T = await batcher.put(bound(fn, args, kwargs))
         return result
 
@@ -367,6 +411,10 @@ class PostgresDatabase:
         """Run a function that only reads, on a snapshot."""
         result: T = await self._readers.run(bound(fn, args, kwargs))
         return result
+
+    def _seen(self, ran: Ran, seconds: float) -> None:
+        self._apart = APART_BATCHES if ran.retried else max(0, self._apart - 1)
+        self._observer.tell(ran, seconds)
 
     async def ping(self) -> None:
         """Prove that a write can be committed now."""

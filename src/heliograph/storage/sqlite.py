@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, final
 
-from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Job, Observer, Ran, Work, bound
+from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Care, Job, Observer, Ran, Spoiled, Work, bound
 from heliograph.storage.database import (
     CommitUnknown,
     ConstraintViolated,
@@ -87,7 +87,7 @@ def _is_ours(error: sqlite3.Error) -> bool:
 class _Tx:
     """A transaction on one connection."""
 
-    __slots__ = ("_callbacks", "_connection", "_readonly", "failure")
+    __slots__ = ("_before", "_callbacks", "_changed_schema", "_connection", "_readonly", "failure")
 
     def __init__(
         self, connection: sqlite3.Connection, callbacks: list[Callable[[], None]], *, readonly: bool = False
@@ -95,7 +95,14 @@ class _Tx:
         self._connection = connection
         self._callbacks = callbacks
         self._readonly = readonly
+        self._before = connection.total_changes
+        self._changed_schema = False
         self.failure: Exception | None = None
+
+    @property
+    def wrote(self) -> bool:
+        """Whether there is something to roll back."""
+        return self._changed_schema or self._connection.total_changes != self._before
 
     def all(self, query: Query, params: Params | None = None) -> list[Row]:
         try:
@@ -112,7 +119,11 @@ class _Tx:
 
     def run(self, query: Query, params: Params | None = None) -> int:
         try:
-            return max(0, self._execute(query, params).rowcount)
+            cursor = self._execute(query, params)
+            if cursor.rowcount >= 0:
+                return cursor.rowcount
+            self._changed_schema = True  # or it was a query, which does no harm
+            return 0
         except sqlite3.Error as error:
             raise self._failed(query, error) from None
 
@@ -174,7 +185,8 @@ class SqliteDatabase:
         self._lock = lock
         self._timeout_s = timeout_s
         self._writer: sqlite3.Connection | None = None
-        self._batcher = Batcher(self._run_batch, "sqlite-writer", observer)
+        self._care = Care()
+        self._batcher = Batcher(self._run_batch, "sqlite-writer", observer.tell)
         # A database in memory belongs to its one connection: there reads take their turn among the writes.
         self._readers = (
             None
@@ -294,25 +306,19 @@ class SqliteDatabase:
         return connection
 
     def _run_batch(self, batch: list[Job]) -> Ran:
-        """Run each job in its savepoint and commit once. In the writer thread."""
-        deadline = perf_counter() + BATCH_MS_MAX / 1000
+        """Run a batch and commit it, or tell every job why not. In the writer thread."""
         gone: DatabaseUnavailable
         try:
             connection = self._writer = self._writer or self._connect_writer()
-            connection.execute("BEGIN IMMEDIATE")
-            taken = 0
-            for job in batch:
-                _run_one(connection, job)
-                taken += 1
-                if perf_counter() >= deadline:
-                    break
-            _commit(connection)
+            try:
+                return Ran(_attempt(connection, batch, careful=self._care.begin()))
+            except Spoiled:
+                self._care.repeat()
+                return Ran(_attempt(connection, batch, careful=True))
         except DatabaseUnavailable as error:
             gone = error
         except sqlite3.Error as error:
             gone = DatabaseUnavailable(_words(error))
-        else:
-            return Ran(taken)
         for job in batch:
             job.error = gone
         self._begin_anew()
@@ -330,13 +336,52 @@ class SqliteDatabase:
         self._writer = None
 
 
-def _run_one(connection: sqlite3.Connection, job: Job) -> None:
-    """Run one job in a savepoint of its own.
+def _attempt(connection: sqlite3.Connection, batch: list[Job], *, careful: bool) -> int:
+    """Run the beginning of a batch, commit once, and return how many jobs that were.
+
+    Args:
+        connection: The writer's.
+        batch: The jobs.
+        careful: Give each a savepoint.
+
+    Raises:
+        Spoiled: Nothing was committed; run it again, carefully.
+        DatabaseUnavailable: Nothing was committed.
+        CommitUnknown: Nothing was, so far as anybody can see here.
+    """
+    deadline = perf_counter() + BATCH_MS_MAX / 1000
+    connection.execute("BEGIN IMMEDIATE")
+    others_wrote = False
+    taken = 0
+    for job in batch:
+        if careful:
+            connection.execute("SAVEPOINT job")
+        wrote = _run_one(connection, job)
+        if job.error is None:
+            others_wrote |= wrote
+        elif careful:
+            connection.execute("ROLLBACK TO job")
+        elif wrote:
+            connection.execute("ROLLBACK")
+            if others_wrote:
+                raise Spoiled
+            connection.execute("BEGIN IMMEDIATE")
+        if careful:
+            connection.execute("RELEASE job")
+        taken += 1
+        if perf_counter() >= deadline:
+            break
+    _commit(connection)
+    return taken
+
+
+def _run_one(connection: sqlite3.Connection, job: Job) -> bool:
+    """Run one job and return whether it wrote.
 
     Raises:
         DatabaseUnavailable: The database failed under it; whatever it made of that, the batch is lost.
     """
-    connection.execute("SAVEPOINT job")
+    job.reset()
     tx = _Tx(connection, job.callbacks)
     try:
         job.result = job.work(tx)
@@ -346,9 +391,7 @@ def _run_one(connection: sqlite3.Connection, job: Job) -> None:
         raise tx.failure
     job.error = job.error or tx.failure
     tx.end()
-    if job.error is not None:
-        connection.execute("ROLLBACK TO job")
-    connection.execute("RELEASE job")
+    return tx.wrote
 
 
 def _commit(connection: sqlite3.Connection) -> None:
