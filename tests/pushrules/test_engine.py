@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.pushrules.engine import Because, Decision, Skipped, Truth, evaluate, first_match, judge
+from heliograph.pushrules.engine import Because, Decision, Skipped, Truth, evaluate, judge
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,14 @@ def test_no_rule_at_all_decides_nothing() -> None:
         max_size=8,
     )
 )
-def test_with_and_without_a_trace_the_same_rule_is_found(rules: list[Plain]) -> None:
-    """And the trace names every rule before it, in order, once."""
-    decision = evaluate(rules, SUBJECT)
-    passed_over = len(decision.skipped)
+def test_the_trace_names_every_rule_before_the_match(rules: list[Plain]) -> None:
+    """In order, once; and the match is the first that is enabled and of which every condition says yes."""
+    holding = [rule for rule in rules if rule.enabled and set(rule.conditions) <= {YES}]
 
-    assert first_match(rules, SUBJECT) is decision.rule
+    decision = evaluate(rules, SUBJECT)
+
+    passed_over = len(decision.skipped)
     assert [skipped.rule for skipped in decision.skipped] == rules[:passed_over]
     assert decision.rule is (rules[passed_over] if passed_over < len(rules) else None)
+    assert (decision.rule is None) == (not holding)
+    assert not holding or decision.rule is holding[0]

@@ -114,19 +114,6 @@ def judge(conditions: Sequence[Condition[S]], subject: S) -> tuple[Truth, int | 
     return (Truth.YES if undecided is None else Truth.INDETERMINATE), undecided
 
 
-def first_match(rules: Iterable[R], subject: Any) -> R | None:
-    """Find the first rule that holds, without keeping a trace.
-
-    Args:
-        rules: Highest priority first.
-        subject: What the rules' conditions are asked about.
-    """
-    for rule in rules:
-        if rule.enabled and judge(rule.conditions, subject)[0] is Truth.YES:
-            return rule
-    return None
-
-
 def evaluate(rules: Iterable[R], subject: Any) -> Decision[R]:
     """Find the first rule that holds, and say why those before it do not.
 
@@ -135,7 +122,7 @@ def evaluate(rules: Iterable[R], subject: Any) -> Decision[R]:
         subject: What the rules' conditions are asked about.
 
     Returns:
-        The decision; its rule is the one that ``first_match`` finds.
+        The decision.
     """
     skipped: list[Skipped[R]] = []
     for rule in rules:

@@ -1,0 +1,311 @@
+"""One event judged for everybody in a room at once.
+
+Most members never touched a rule, and most messages involve hardly anybody. So members whose rules come to
+the same in this room are held together and judged once. Looked at apart are only those whom the event may
+involve (it mentions them, its state key is theirs, its body holds their name) and the groups whose own rules
+the event may meet; triggers find both without looking at anybody else. The predefined rules are asked once
+for each way in which an event involves somebody, of which there are sixteen.
+
+The answer is the same as that of judging one person after the other, for every event and every room.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from heliograph.pushrules import engine
+from heliograph.pushrules.engine import Truth
+from heliograph.pushrules.glob import Alphabet, contains_word
+from heliograph.pushrules.matrix.conditions import Never, RoomIs
+from heliograph.pushrules.matrix.dialect import USUAL, Dialect
+from heliograph.pushrules.matrix.evaluation import Person
+from heliograph.pushrules.matrix.event import Event
+from heliograph.pushrules.matrix.rule import Rule
+from heliograph.pushrules.matrix.ruleset import Change, Ruleset, merged
+from heliograph.pushrules.matrix.subject import (
+    NOBODY,
+    Involvement,
+    RoomFacts,
+    Subject,
+    involvement,
+    searched_localpart,
+    searched_name,
+)
+from heliograph.pushrules.matrix.triggers import Trigger, Triggers, literal_trigger, rule_trigger
+
+_Changes: TypeAlias = tuple[Change, ...]
+_Own: TypeAlias = tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """Those whom one rule notifies.
+
+    Attributes:
+        rule: The rule; its actions say how.
+        user_ids: Who, each once, in no particular order.
+    """
+
+    rule: Rule
+    user_ids: tuple[str, ...]
+
+
+class _Crowd:
+    """All members who made the same changes of predefined rules, whatever rules of their own they have.
+
+    An event that meets no rule of their own comes to the same for all of them.
+    """
+
+    __slots__ = ("members", "rules")
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self.members: dict[str, None] = {}
+
+
+class _Group:
+    """Members of one crowd whose own rules come to the same in this room."""
+
+    __slots__ = ("crowd", "members", "rules", "triggers")
+
+    def __init__(self, crowd: _Crowd, rules: tuple[Rule, ...], triggers: frozenset[Trigger]) -> None:
+        self.crowd = crowd
+        self.rules = rules
+        self.triggers = triggers
+        self.members: dict[str, None] = {}
+
+
+class _Names:
+    """The names that are looked for in bodies, each once, and who bears them."""
+
+    __slots__ = ("_alphabet", "_bearers", "_triggers")
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self._alphabet = alphabet
+        self._bearers: dict[str, dict[str, None]] = {}
+        self._triggers: Triggers[str] = Triggers()
+
+    def add(self, name: str, user_id: str) -> None:
+        """Take a name in; the empty one is no name."""
+        if name:
+            self._triggers.add(literal_trigger(name, self._alphabet), name)
+            self._bearers.setdefault(name, {})[user_id] = None
+
+    def discard(self, name: str, user_id: str) -> None:
+        """Take a name out again."""
+        if name:
+            del self._bearers[name][user_id]
+            if not self._bearers[name]:
+                del self._bearers[name]
+                self._triggers.discard(literal_trigger(name, self._alphabet), name)
+
+    def found_in(self, event: Event) -> set[str]:
+        """Find those whose name the body contains as whole words."""
+        body = event.body or ""
+        return {
+            user_id
+            for name in self._triggers.woken(event)
+            if contains_word(body, name, self._alphabet)
+            for user_id in self._bearers[name]
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a member is filed."""
+
+    key: tuple[_Changes, _Own]
+    named: str
+    called: str
+
+
+class Room:
+    """The members of a room and their rules, kept ready for any event.
+
+    Keep one for each busy room, and tell it who comes, goes, takes another name or changes a rule.
+    """
+
+    def __init__(self, room_id: str, dialect: Dialect = USUAL) -> None:
+        """Begin with nobody.
+
+        Args:
+            room_id: The room; rules about other rooms are left aside.
+            dialect: The reading by which events are judged.
+        """
+        self.room_id: Final = room_id
+        self.dialect: Final = dialect
+        self._places: dict[str, _Place] = {}
+        self._crowds: dict[_Changes, _Crowd] = {}
+        self._groups: dict[tuple[_Changes, _Own], _Group] = {}
+        self._own_rules: Triggers[_Group] = Triggers()
+        self._display_names = _Names(dialect.words)
+        self._localparts = _Names(dialect.words)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, user_id: str) -> bool:
+        return user_id in self._places
+
+    def put(self, person: Person, ruleset: Ruleset) -> None:
+        """Let somebody in, or take note of another name or other rules of somebody who is in already."""
+        user_id = person.user_id
+        self.drop(user_id)
+        key = (ruleset.changes, tuple(rule for rule in ruleset.own if self._can_hold(rule)))
+        called = searched_localpart(user_id) if self.dialect.legacy_mentions else ""
+        place = _Place(key, searched_name(person.display_name), called)
+        self._places[user_id] = place
+        group = self._groups.get(key) or self._new_group(key)
+        group.members[user_id] = None
+        group.crowd.members[user_id] = None
+        self._display_names.add(place.named, user_id)
+        self._localparts.add(place.called, user_id)
+
+    def drop(self, user_id: str) -> None:
+        """Let somebody go; nothing happens if they are not in."""
+        place = self._places.pop(user_id, None)
+        if place is None:
+            return
+        group = self._groups[place.key]
+        del group.members[user_id], group.crowd.members[user_id]
+        if not group.members:
+            del self._groups[place.key]
+            for trigger in group.triggers:
+                self._own_rules.discard(trigger, group)
+        if not group.crowd.members:
+            del self._crowds[place.key[0]]
+        self._display_names.discard(place.named, user_id)
+        self._localparts.discard(place.called, user_id)
+
+    def evaluate(
+        self, event: Event, facts: RoomFacts, also: Sequence[tuple[Person, Ruleset]] = ()
+    ) -> tuple[Notified, ...]:
+        """Find everybody whom an event notifies.
+
+        Args:
+            event: What happened. It must be read in this room's dialect.
+            facts: What rules may ask about this room.
+            also: People who are judged though they are not in the room, such as whoever is invited. Those
+                who are in it are not judged twice.
+
+        Returns:
+            Those to notify, by the rule that says so. The sender is never among them.
+        """
+        if event.dialect != self.dialect or facts.room_id != self.room_id:
+            raise ValueError("the event is read in another dialect, or is in another room")
+        judge = _Judge(event, facts)
+        apart = self._apart(event, judge)
+        found: dict[Rule, list[str]] = {}
+        for crowd in self._crowds.values():
+            others = apart.get(crowd, {})
+            for user_id, rule in others.items():
+                _note(found, rule, (user_id,))
+            usual = judge.usual(crowd)
+            if usual and usual.actions.notify and len(others) < len(crowd.members):
+                rest = crowd.members
+                if others:
+                    rest = rest.copy()
+                    for user_id in others:
+                        del rest[user_id]
+                _note(found, usual, rest)
+        for person, ruleset in also:
+            if person.user_id not in self._places and person.user_id != event.sender:
+                how = involvement(event, person.user_id, person.display_name)
+                _note(found, judge.first(merged(ruleset, self.dialect), how), (person.user_id,))
+        return tuple(Notified(rule, tuple(user_ids)) for rule, user_ids in found.items())
+
+    def _can_hold(self, rule: Rule) -> bool:
+        """Tell whether one of a user's rules can ever match in this room."""
+        return rule.enabled and not any(
+            isinstance(condition, Never)
+            or (isinstance(condition, RoomIs) and condition.room_id != self.room_id)
+            for condition in rule.conditions
+        )
+
+    def _new_group(self, key: tuple[_Changes, _Own]) -> _Group:
+        changes, own = key
+        crowd = self._crowds.get(changes)
+        if crowd is None:
+            crowd = self._crowds[changes] = _Crowd(merged(Ruleset(changes=changes), self.dialect))
+        triggers = frozenset(rule_trigger(rule, self.dialect.words) for rule in own)
+        group = self._groups[key] = _Group(crowd, merged(Ruleset(own, changes), self.dialect), triggers)
+        for trigger in triggers:
+            self._own_rules.add(trigger, group)
+        return group
+
+    def _apart(self, event: Event, judge: "_Judge") -> Mapping[_Crowd, Mapping[str, Rule | None]]:
+        """Find those for whom the event may come to something else than for their crowd, and to what."""
+        apart: dict[_Crowd, dict[str, Rule | None]] = {}
+        for group in dict.fromkeys(self._own_rules.woken(event)):
+            rule = judge.group(group, NOBODY)
+            if rule != judge.usual(group.crowd):
+                apart.setdefault(group.crowd, {}).update(dict.fromkeys(group.members, rule))
+        for user_id, how in self._involved(event):
+            group = self._groups[self._places[user_id].key]
+            apart.setdefault(group.crowd, {})[user_id] = judge.group(group, how)
+        if event.sender is not None and event.sender in self._places:
+            crowd = self._groups[self._places[event.sender].key].crowd
+            apart.setdefault(crowd, {})[event.sender] = None
+        return apart
+
+    def _involved(self, event: Event) -> Iterator[tuple[str, Involvement]]:
+        """Find the members whom the event involves, and how."""
+        places = self._places
+        mentioned = {name for _, name in event.mentioned if isinstance(name, str) and name in places}
+        targeted = set() if event.state_key is None else {event.state_key} & places.keys()
+        named = self._display_names.found_in(event)
+        called = self._localparts.found_in(event)
+        for user_id in mentioned | targeted | named | called:
+            yield (
+                user_id,
+                Involvement(
+                    mentioned=user_id in mentioned,
+                    targeted=user_id in targeted,
+                    named=user_id in named,
+                    called=user_id in called,
+                ),
+            )
+
+
+class _Judge:
+    """Asks rules about one event, and each predefined rule only once for each way to be involved."""
+
+    def __init__(self, event: Event, facts: RoomFacts) -> None:
+        self._event = event
+        self._facts = facts
+        self._answers: dict[Involvement, dict[str, bool]] = {}
+        self._known: dict[tuple[_Crowd | _Group, Involvement], Rule | None] = {}
+
+    def usual(self, crowd: _Crowd) -> Rule | None:
+        """Find what an event that involves nobody comes to for a crowd."""
+        return self.group(crowd, NOBODY)
+
+    def group(self, group: _Crowd | _Group, how: Involvement) -> Rule | None:
+        """Find what the event comes to for those of a group who are so involved; worked out once."""
+        key = (group, how)
+        if key not in self._known:
+            self._known[key] = self.first(group.rules, how)
+        return self._known[key]
+
+    def first(self, rules: Sequence[Rule], how: Involvement) -> Rule | None:
+        """Find the first rule that holds for somebody so involved."""
+        subject = Subject(self._event, self._facts, how)
+        answers = self._answers.setdefault(how, {})
+        for rule in rules:
+            if not rule.enabled:
+                continue
+            held = answers.get(rule.rule_id) if rule.default else None
+            if held is None:
+                held = engine.judge(rule.conditions, subject)[0] is Truth.YES
+                if rule.default:
+                    answers[rule.rule_id] = held
+            if held:
+                return rule
+        return None
+
+
+def _note(
+    found: dict[Rule, list[str]], rule: Rule | None, user_ids: Sequence[str] | Mapping[str, None]
+) -> None:
+    if rule is not None and rule.actions.notify:
+        found.setdefault(rule, []).extend(user_ids)
