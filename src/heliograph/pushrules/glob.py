@@ -161,7 +161,16 @@ class Glob:
             without it cannot match, which is the cheapest question there is.
     """
 
-    __slots__ = ("_open_end", "_open_start", "_pattern", "_pieces", "_steps", "_wildcards", "fragment")
+    __slots__ = (
+        "_in_words",
+        "_open_end",
+        "_open_start",
+        "_pattern",
+        "_pieces",
+        "_steps",
+        "_wildcards",
+        "fragment",
+    )
 
     def __init__(self, pattern: str, *, wildcards: bool = True) -> None:
         """Compile a pattern.
@@ -176,6 +185,11 @@ class Glob:
         self._open_start = len(parts) > 1 and not parts[0]
         self._open_end = len(parts) > 1 and not parts[-1]
         self._pieces = tuple(_Piece(part, wildcards=wildcards) for part in parts if part)
+        last = len(self._pieces) - 1
+        self._in_words = tuple(
+            (piece, place == 0 and not self._open_start, place == last and not self._open_end)
+            for place, piece in enumerate(self._pieces)
+        )
         self._steps: _Steps | None = None
         self.fragment = max((piece.anchor for piece in self._pieces), key=len, default="")
 
@@ -214,17 +228,9 @@ class Glob:
         if not self._pieces:
             return self._open_start
         place = 0
-        first, last = self._pieces[0], self._pieces[-1]
         try:
-            for piece in self._pieces:
-                place = _find(
-                    piece,
-                    text,
-                    place,
-                    alphabet,
-                    starts=piece is first and not self._open_start,
-                    ends=piece is last and not self._open_end,
-                )
+            for piece, starts, ends in self._in_words:
+                place = _find(piece, text, place, alphabet, starts=starts, ends=ends)
                 if place < 0:
                     return False
         except _Undecided:

@@ -9,7 +9,7 @@ for each way in which an event involves somebody, of which there are sixteen.
 The answer is the same as that of judging one person after the other, for every event and every room.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -194,25 +194,26 @@ class Room:
         if event.dialect != self.dialect or facts.room_id != self.room_id:
             raise ValueError("the event is read in another dialect, or is in another room")
         judge = _Judge(event, facts)
-        apart = self._apart(event, judge)
+        people, groups = self._involved(event, judge), self._woken(event, judge)
         found: dict[Rule, list[str]] = {}
         for crowd in self._crowds.values():
-            others = apart.get(crowd, {})
-            for user_id, rule in others.items():
+            alone = people.get(crowd, {})
+            together = groups.get(crowd, [])
+            for user_id, rule in alone.items():
                 _note(found, rule, (user_id,))
+            for group, rule in together:
+                _note(found, rule, group.members.keys() - alone.keys())
             usual = judge.usual(crowd)
-            if usual and usual.actions.notify and len(others) < len(crowd.members):
-                rest = crowd.members
-                if others:
-                    rest = rest.copy()
-                    for user_id in others:
-                        del rest[user_id]
+            if usual is not None and usual.actions.notify:
+                rest = crowd.members.copy()
+                for user_id in set(alone).union(*(group.members for group, _ in together)):
+                    del rest[user_id]
                 _note(found, usual, rest)
         for person, ruleset in also:
             if person.user_id not in self._places and person.user_id != event.sender:
                 how = involvement(event, person.user_id, person.display_name)
-                _note(found, judge.first(merged(ruleset, self.dialect), how), (person.user_id,))
-        return tuple(Notified(rule, tuple(user_ids)) for rule, user_ids in found.items())
+                _note(found, judge.first(self._asked(ruleset), how), (person.user_id,))
+        return tuple(Notified(rule, tuple(user_ids)) for rule, user_ids in found.items() if user_ids)
 
     def _can_hold(self, rule: Rule) -> bool:
         """Tell whether one of a user's rules can ever match in this room."""
@@ -222,49 +223,49 @@ class Room:
             for condition in rule.conditions
         )
 
+    def _asked(self, ruleset: Ruleset) -> tuple[Rule, ...]:
+        return tuple(rule for rule in merged(ruleset, self.dialect) if rule.enabled)
+
     def _new_group(self, key: tuple[_Changes, _Own]) -> _Group:
         changes, own = key
         crowd = self._crowds.get(changes)
         if crowd is None:
-            crowd = self._crowds[changes] = _Crowd(merged(Ruleset(changes=changes), self.dialect))
+            crowd = self._crowds[changes] = _Crowd(self._asked(Ruleset(changes=changes)))
         triggers = frozenset(rule_trigger(rule, self.dialect.words) for rule in own)
-        group = self._groups[key] = _Group(crowd, merged(Ruleset(own, changes), self.dialect), triggers)
+        group = self._groups[key] = _Group(crowd, self._asked(Ruleset(own, changes)), triggers)
         for trigger in triggers:
             self._own_rules.add(trigger, group)
         return group
 
-    def _apart(self, event: Event, judge: "_Judge") -> Mapping[_Crowd, Mapping[str, Rule | None]]:
-        """Find those for whom the event may come to something else than for their crowd, and to what."""
-        apart: dict[_Crowd, dict[str, Rule | None]] = {}
+    def _woken(self, event: Event, judge: "_Judge") -> Mapping[_Crowd, Sequence[tuple[_Group, Rule | None]]]:
+        """Find the groups to which the event comes to something else than to their crowd, and to what."""
+        found: dict[_Crowd, list[tuple[_Group, Rule | None]]] = {}
         for group in dict.fromkeys(self._own_rules.woken(event)):
-            rule = judge.group(group, NOBODY)
+            rule = judge.first(group.rules, NOBODY)
             if rule != judge.usual(group.crowd):
-                apart.setdefault(group.crowd, {}).update(dict.fromkeys(group.members, rule))
-        for user_id, how in self._involved(event):
-            group = self._groups[self._places[user_id].key]
-            apart.setdefault(group.crowd, {})[user_id] = judge.group(group, how)
-        if event.sender is not None and event.sender in self._places:
-            crowd = self._groups[self._places[event.sender].key].crowd
-            apart.setdefault(crowd, {})[event.sender] = None
-        return apart
+                found.setdefault(group.crowd, []).append((group, rule))
+        return found
 
-    def _involved(self, event: Event) -> Iterator[tuple[str, Involvement]]:
-        """Find the members whom the event involves, and how."""
+    def _involved(self, event: Event, judge: "_Judge") -> Mapping[_Crowd, Mapping[str, Rule | None]]:
+        """Find the members whom the event involves, the sender among them, and what it comes to for each."""
         places = self._places
         mentioned = {name for _, name in event.mentioned if isinstance(name, str) and name in places}
-        targeted = set() if event.state_key is None else {event.state_key} & places.keys()
+        targeted = {name for name in (event.state_key,) if name is not None and name in places}
+        sender = {name for name in (event.sender,) if name is not None and name in places}
         named = self._display_names.found_in(event)
         called = self._localparts.found_in(event)
-        for user_id in mentioned | targeted | named | called:
-            yield (
-                user_id,
-                Involvement(
-                    mentioned=user_id in mentioned,
-                    targeted=user_id in targeted,
-                    named=user_id in named,
-                    called=user_id in called,
-                ),
+        found: dict[_Crowd, dict[str, Rule | None]] = {}
+        for user_id in mentioned.union(targeted, named, called, sender):
+            group = self._groups[places[user_id].key]
+            how = Involvement(
+                mentioned=user_id in mentioned,
+                targeted=user_id in targeted,
+                named=user_id in named,
+                called=user_id in called,
             )
+            rule = None if user_id in sender else judge.involved(group, how)
+            found.setdefault(group.crowd, {})[user_id] = rule
+        return found
 
 
 class _Judge:
@@ -273,39 +274,41 @@ class _Judge:
     def __init__(self, event: Event, facts: RoomFacts) -> None:
         self._event = event
         self._facts = facts
-        self._answers: dict[Involvement, dict[str, bool]] = {}
-        self._known: dict[tuple[_Crowd | _Group, Involvement], Rule | None] = {}
+        self._asked: dict[Involvement, tuple[Subject, dict[str, bool]]] = {}
+        self._usual: dict[_Crowd, Rule | None] = {}
+        self._involved: dict[tuple[_Group, Involvement], Rule | None] = {}
 
     def usual(self, crowd: _Crowd) -> Rule | None:
-        """Find what an event that involves nobody comes to for a crowd."""
-        return self.group(crowd, NOBODY)
+        """Find what the event comes to for a crowd if it involves nobody; worked out once."""
+        if crowd not in self._usual:
+            self._usual[crowd] = self.first(crowd.rules, NOBODY)
+        return self._usual[crowd]
 
-    def group(self, group: _Crowd | _Group, how: Involvement) -> Rule | None:
-        """Find what the event comes to for those of a group who are so involved; worked out once."""
+    def involved(self, group: _Group, how: Involvement) -> Rule | None:
+        """Find what the event comes to for those of a group whom it so involves; worked out once."""
         key = (group, how)
-        if key not in self._known:
-            self._known[key] = self.first(group.rules, how)
-        return self._known[key]
+        if key not in self._involved:
+            self._involved[key] = self.first(group.rules, how)
+        return self._involved[key]
 
     def first(self, rules: Sequence[Rule], how: Involvement) -> Rule | None:
-        """Find the first rule that holds for somebody so involved."""
-        subject = Subject(self._event, self._facts, how)
-        answers = self._answers.setdefault(how, {})
+        """Find the first rule that holds for somebody so involved; all of them are enabled."""
+        asked = self._asked.get(how)
+        if asked is None:
+            asked = self._asked[how] = (Subject(self._event, self._facts, how), {})
+        subject, answers = asked
         for rule in rules:
-            if not rule.enabled:
-                continue
-            held = answers.get(rule.rule_id) if rule.default else None
-            if held is None:
+            if not rule.default:
                 held = engine.judge(rule.conditions, subject)[0] is Truth.YES
-                if rule.default:
-                    answers[rule.rule_id] = held
+            elif (answer := answers.get(rule.rule_id)) is not None:
+                held = answer
+            else:
+                held = answers[rule.rule_id] = engine.judge(rule.conditions, subject)[0] is Truth.YES
             if held:
                 return rule
         return None
 
 
-def _note(
-    found: dict[Rule, list[str]], rule: Rule | None, user_ids: Sequence[str] | Mapping[str, None]
-) -> None:
+def _note(found: dict[Rule, list[str]], rule: Rule | None, user_ids: Iterable[str]) -> None:
     if rule is not None and rule.actions.notify:
         found.setdefault(rule, []).extend(user_ids)
