@@ -267,6 +267,7 @@ def test_the_sure_road_takes_over_where_the_quick_one_finds_too_many_wrong_place
 
     assert not word.finds(text, Alphabet.UNICODE)
     assert word.finds(text + " ab", Alphabet.UNICODE)
+    assert word.finds(text + " ab and more", Alphabet.UNICODE)
     assert not Glob("*a?c?d*").matches("axcx" * 200)
     assert Glob("*a?c?d*").matches("axcx" * 200 + "axcxd")
 

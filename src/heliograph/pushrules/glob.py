@@ -134,8 +134,6 @@ class _Steps:
         states = 1
         for character in text:
             states = (states & self._exact.get(character, self._any)) << 1 | (states & self._loops)
-            if not states:
-                return False
         return states & self._reached != 0
 
     def finds(self, text: str, alphabet: Alphabet) -> bool:

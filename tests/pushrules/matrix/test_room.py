@@ -121,6 +121,39 @@ def test_a_room_that_everybody_has_left_holds_nothing(
     assert room._display_names._bearers == {}
 
 
+def test_who_left_or_changed_is_judged_as_they_are_now() -> None:
+    """One leaves, one who was never there leaves, one takes another name, one another rule."""
+    room = crowd(4, lambda number: keyword(f"word{number}"))
+    room.drop("@member0:test")
+    room.drop("@stranger:test")
+    room.put(Person("@member1:test", "Renamed"), UNTOUCHED)
+    room.put(Person("@member2:test", "Somebody Number2"), keyword("renamed"))
+
+    told = at_once(room, message("somebody renamed word2 word3 number1"), facts())
+
+    assert (len(room), "@member0:test" in room, "@member1:test" in room) == (3, False, True)
+    assert {user_id: rule.rule_id for user_id, rule in told.items()} == {
+        "@member1:test": ".m.rule.contains_display_name",
+        "@member2:test": "k",
+        "@member3:test": "k",
+    }
+
+
+def test_people_without_a_name_and_namesakes_come_and_go() -> None:
+    """One by one, until nobody is left."""
+    room = Room(ROOM)
+    members = [Person("odd"), Person("@ann:test", "Ann"), Person("@bob:test", "Ann")]
+    for person in members:
+        room.put(person, UNTOUCHED)
+    told = []
+    for person in members:
+        told.append(set(at_once(room, message("ann"), facts())))
+        room.drop(person.user_id)
+
+    assert told == [{"odd", "@ann:test", "@bob:test"}, {"@ann:test", "@bob:test"}, {"@bob:test"}]
+    assert at_once(room, message("ann"), facts()) == {}
+
+
 def test_an_event_of_another_room_or_reading_is_a_mistake_of_the_caller() -> None:
     """It is not judged by the wrong rules in silence."""
     room = Room(ROOM)

@@ -103,6 +103,10 @@ def test_what_is_taken_out_is_woken_no_more() -> None:
 
     assert list(triggers.woken(Event(message("cake")))) == ["other"]
 
+    triggers.discard(trigger, "other")
+
+    assert not any(triggers._filed.values())
+
 
 @given(own_rules(), EVENTS, ROOMS, DIALECTS)
 def test_a_rule_that_holds_for_whom_nothing_involves_is_always_woken(
