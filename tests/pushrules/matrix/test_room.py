@@ -271,7 +271,6 @@ def test_the_largest_event_that_names_many_costs_in_proportion() -> None:
 # ── what the worker relies on ────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.clause("M137", "M138")
 def test_an_invite_is_judged_for_its_target_who_is_no_member_yet() -> None:
     """And not for whoever invites."""
     room = crowd(3)

@@ -41,7 +41,6 @@ def test_what_is_stored_and_read_back_is_what_the_user_owns(ruleset: Ruleset) ->
     assert read_stored(document) == (ruleset, ())
 
 
-@pytest.mark.clause("M036")
 def test_a_user_who_never_changed_a_rule_owns_nothing() -> None:
     """And the document that their client sees says just that."""
     assert read_stored(shown(UNTOUCHED, BOB)) == (Ruleset(), ())

@@ -9,7 +9,7 @@ for each way in which an event involves somebody, of which there are sixteen.
 The answer is the same as that of judging one person after the other, for every event and every room.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -39,11 +39,11 @@ _Own: TypeAlias = tuple[Rule, ...]
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """Those whom one rule notifies.
+    """People whom one rule notifies.
 
     Attributes:
         rule: The rule; its actions say how.
-        user_ids: Who, each once, in no particular order.
+        user_ids: Who, at least one, in no particular order.
     """
 
     rule: Rule
@@ -189,20 +189,21 @@ class Room:
                 who are in it are not judged twice.
 
         Returns:
-            Those to notify, by the rule that says so. The sender is never among them.
+            Those to notify, each once, with the rule that says so; a rule may come more than once. The sender
+            is never among them.
         """
         if event.dialect != self.dialect or facts.room_id != self.room_id:
             raise ValueError("the event is read in another dialect, or is in another room")
         judge = _Judge(event, facts)
         people, groups = self._involved(event, judge), self._woken(event, judge)
-        found: dict[Rule, list[str]] = {}
+        found: list[Notified] = []
         for crowd in self._crowds.values():
             alone = people.get(crowd, {})
             together = groups.get(crowd, [])
-            for user_id, rule in alone.items():
-                _note(found, rule, (user_id,))
-            for group, rule in together:
-                _note(found, rule, group.members.keys() - alone.keys())
+            for rule, user_ids in _by_rule(alone):
+                _note(found, rule, user_ids)
+            for group, met in together:
+                _note(found, met, group.members.keys() - alone.keys())
             usual = judge.usual(crowd)
             if usual is not None and usual.actions.notify:
                 rest = crowd.members.copy()
@@ -213,7 +214,7 @@ class Room:
             if person.user_id not in self._places and person.user_id != event.sender:
                 how = involvement(event, person.user_id, person.display_name)
                 _note(found, judge.first(self._asked(ruleset), how), (person.user_id,))
-        return tuple(Notified(rule, tuple(user_ids)) for rule, user_ids in found.items() if user_ids)
+        return tuple(found)
 
     def _can_hold(self, rule: Rule) -> bool:
         """Tell whether one of a user's rules can ever match in this room."""
@@ -242,7 +243,7 @@ class Room:
         found: dict[_Crowd, list[tuple[_Group, Rule | None]]] = {}
         for group in dict.fromkeys(self._own_rules.woken(event)):
             rule = judge.first(group.rules, NOBODY)
-            if rule != judge.usual(group.crowd):
+            if (rule is not None and not rule.default) or rule != judge.usual(group.crowd):
                 found.setdefault(group.crowd, []).append((group, rule))
         return found
 
@@ -309,6 +310,14 @@ class _Judge:
         return None
 
 
-def _note(found: dict[Rule, list[str]], rule: Rule | None, user_ids: Iterable[str]) -> None:
-    if rule is not None and rule.actions.notify:
-        found.setdefault(rule, []).extend(user_ids)
+def _by_rule(people: Mapping[str, Rule | None]) -> Iterable[tuple[Rule, list[str]]]:
+    found: dict[Rule, list[str]] = {}
+    for user_id, rule in people.items():
+        if rule is not None:
+            found.setdefault(rule, []).append(user_id)
+    return found.items()
+
+
+def _note(found: list[Notified], rule: Rule | None, user_ids: Collection[str]) -> None:
+    if rule is not None and rule.actions.notify and user_ids:
+        found.append(Notified(rule, tuple(user_ids)))

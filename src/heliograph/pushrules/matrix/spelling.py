@@ -14,7 +14,7 @@ from heliograph.pushrules.matrix.refusal import Fault, RuleRefused
 RULE_SIZE_MAX_CHARACTERS: Final = 65_536
 """Longest spelling of what one rule holds: as much as the largest event, so no honest rule comes near."""
 
-_LEVELS_MAX: Final = 32
+LEVELS_MAX: Final = 32
 """Deepest nesting inside a rule. Rules nest three levels; the value of a tweak may be anything."""
 
 _INTEGER_MAX_BITS: Final = 1_024
@@ -34,7 +34,7 @@ def spell(value: object, field: str) -> str:
     Raises:
         RuleRefused: The value is not JSON, or larger or deeper than a rule may be.
     """
-    text = json.dumps(_plain(value, field, _LEVELS_MAX), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(_plain(value, field, LEVELS_MAX), sort_keys=True, separators=(",", ":"))
     if len(text) > RULE_SIZE_MAX_CHARACTERS:
         raise RuleRefused(Fault.TOO_LARGE, field, f"must not pass {RULE_SIZE_MAX_CHARACTERS} characters")
     return text
@@ -53,7 +53,7 @@ def _plain(value: object, field: str, levels: int) -> object:
     if isinstance(value, float) and math.isfinite(value):
         return value
     if not levels:
-        raise RuleRefused(Fault.TOO_LARGE, field, f"must not be nested deeper than {_LEVELS_MAX} levels")
+        raise RuleRefused(Fault.TOO_LARGE, field, f"must not be nested deeper than {LEVELS_MAX} levels")
     if isinstance(value, list | tuple):
         return [_plain(item, field, levels - 1) for item in value]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
