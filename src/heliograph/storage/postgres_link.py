@@ -1,6 +1,7 @@
 """How connections to a PostgreSQL server are opened, and how often that is tried while it is away."""
 
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import Final, TypeAlias, final
 
@@ -43,12 +44,13 @@ class PostgresLink:
 
     Args:
         url: A libpq URL or parameter string; it may hold a password and is never shown. What it sets is kept.
+        clock: Counts seconds.
 
     Raises:
         DatabaseUnavailable: It is not one.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Callable[[], float] = monotonic) -> None:
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error:
@@ -64,6 +66,7 @@ class PostgresLink:
         # The server takes the last of two settings, so those of the URL come behind ours.
         given["options"] = f"{_OPTIONS} {given.get('options') or ''}".strip()
         self._conninfo = make_conninfo("", **(wanted | given))
+        self._clock = clock
         self._lock = threading.Lock()
         self._pause_s = 0.0
         self._not_before = 0.0
@@ -74,7 +77,7 @@ class PostgresLink:
         Raises:
             DatabaseUnavailable: The server cannot be reached, could not a moment ago, or is not one for us.
         """
-        if monotonic() < self._not_before:
+        if self._clock() < self._not_before:
             raise DatabaseUnavailable("the server could not be reached a moment ago")
         try:
             connection: Connection = psycopg.connect(
@@ -83,12 +86,12 @@ class PostgresLink:
         except psycopg.Error as error:
             self._hold_off()
             raise DatabaseUnavailable(type(error).__name__) from None
-        info = connection.info
-        encoding = info.parameter_status("server_encoding")
-        if info.server_version < VERSION_MIN or encoding != "UTF8":
+        version = connection.info.server_version
+        encoding = connection.info.parameter_status("server_encoding")
+        if version < VERSION_MIN or encoding != "UTF8":
             connection.close()
             raise DatabaseUnavailable(
-                f"PostgreSQL {info.server_version // 10_000} with encoding {encoding} is not one for us: "
+                f"PostgreSQL {version // 10_000} with encoding {encoding} is not one for us: "
                 f"at least {VERSION_MIN // 10_000} with UTF8"
             )
         with self._lock:
@@ -97,6 +100,6 @@ class PostgresLink:
 
     def _hold_off(self) -> None:
         with self._lock:
-            if monotonic() >= self._not_before:  # of several that failed at once, only the first counts
+            if self._clock() >= self._not_before:  # of several that failed at once, only the first counts
                 self._pause_s = min(max(2 * self._pause_s, PAUSE_S_FIRST), PAUSE_S_MAX)
-                self._not_before = monotonic() + self._pause_s
+                self._not_before = self._clock() + self._pause_s

@@ -4,24 +4,30 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, final
 
-from heliograph.storage.batching import BATCH_MS_MAX, Batcher, Care, Job, Observer, Ran, Spoiled, Work, bound
+from heliograph.storage.batching import (
+    BATCH_MS_MAX,
+    WAITING_MAX,
+    Batcher,
+    Care,
+    Job,
+    Observer,
+    Ran,
+    Spoiled,
+    Work,
+    bound,
+)
 from heliograph.storage.database import (
     CommitUnknown,
-    ConstraintViolated,
     DatabaseUnavailable,
-    Params,
-    Query,
-    Row,
-    StatementRefused,
 )
 from heliograph.storage.queries import load_queries
 from heliograph.storage.reading import Readers
-from heliograph.storage.values import storable
+from heliograph.storage.sqlite_tx import SqliteTx, words
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,120 +60,10 @@ VERSION_MIN: Final = (3, 38, 0)
 _PRAGMAS: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
-    f"PRAGMA busy_timeout = {BUSY_MS}",
     f"PRAGMA journal_size_limit = {LOG_KEPT_BYTES}",
     f"PRAGMA cache_size = -{CACHE_KIB}",
     "PRAGMA temp_store = MEMORY",
 )
-
-_OURS: Final = frozenset(
-    {
-        sqlite3.SQLITE_ERROR,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_TOOBIG,
-        sqlite3.SQLITE_CONSTRAINT,
-        sqlite3.SQLITE_MISMATCH,
-        sqlite3.SQLITE_MISUSE,
-        sqlite3.SQLITE_RANGE,
-    }
-)
-"""Errors that are the statement's own fault. All others are the file's, the disk's or another process's."""
-
-
-def _words(error: sqlite3.Error) -> str:
-    return getattr(error, "sqlite_errorname", type(error).__name__)
-
-
-def _is_ours(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)  # none: the driver refused it before the database saw it
-    return code is None or code & 0xFF in _OURS
-
-
-@final
-class _Tx:
-    """A transaction on one connection."""
-
-    __slots__ = ("_before", "_callbacks", "_changed_schema", "_connection", "_readonly", "failure")
-
-    def __init__(
-        self, connection: sqlite3.Connection, callbacks: list[Callable[[], None]], *, readonly: bool = False
-    ) -> None:
-        self._connection = connection
-        self._callbacks = callbacks
-        self._readonly = readonly
-        self._before = connection.total_changes
-        self._changed_schema = False
-        self.failure: Exception | None = None
-
-    @property
-    def wrote(self) -> bool:
-        """Whether there is something to roll back."""
-        return self._changed_schema or self._connection.total_changes != self._before
-
-    def all(self, query: Query, params: Params | None = None) -> list[Row]:
-        try:
-            return self._execute(query, params).fetchall()
-        except sqlite3.Error as error:
-            raise self._failed(query, error) from None
-
-    def one(self, query: Query, params: Params | None = None) -> Row | None:
-        try:
-            row: Row | None = self._execute(query, params).fetchone()
-        except sqlite3.Error as error:
-            raise self._failed(query, error) from None
-        return row
-
-    def run(self, query: Query, params: Params | None = None) -> int:
-        try:
-            cursor = self._execute(query, params)
-            if cursor.rowcount >= 0:
-                return cursor.rowcount
-            self._changed_schema = True  # or it was a query, which does no harm
-            return 0
-        except sqlite3.Error as error:
-            raise self._failed(query, error) from None
-
-    def many(self, query: Query, rows: Iterable[Params]) -> int:
-        self._check()
-        every = [storable(row) for row in rows]
-        try:
-            return max(0, self._connection.executemany(query.sqlite, every).rowcount)
-        except sqlite3.Error as error:
-            raise self._failed(query, error) from None
-
-    def after_commit(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
-
-    def only_read(self, work: Work) -> Any:
-        """Run a function that must not write."""
-        self._readonly = True
-        self._connection.execute("PRAGMA query_only = ON")
-        try:
-            return work(self)
-        finally:
-            self._connection.execute("PRAGMA query_only = OFF")
-
-    def end(self) -> None:
-        """Refuse everything from now on."""
-        self.failure = RuntimeError("the transaction is over")
-
-    def _check(self) -> None:
-        if self.failure is not None:
-            raise self.failure
-
-    def _execute(self, query: Query, params: Params | None) -> sqlite3.Cursor:
-        self._check()
-        return self._connection.execute(query.sqlite, storable(params))
-
-    def _failed(self, query: Query, error: sqlite3.Error) -> Exception:
-        """Say it in our words, and remember it: SQLite may have rolled back more than the statement."""
-        if isinstance(error, sqlite3.IntegrityError):
-            self.failure = ConstraintViolated(f"{query.name}: {error}")
-        elif _is_ours(error) or (self._readonly and _words(error) == "SQLITE_READONLY"):
-            self.failure = StatementRefused(f"{query.name}: {error}")
-        else:
-            self.failure = DatabaseUnavailable(_words(error))
-        return self.failure
 
 
 class AlreadyOpen(Exception):  # noqa: N818 - a state of the world
@@ -179,14 +75,21 @@ class SqliteDatabase:
     """A ``Database`` on one SQLite file. Build it with ``open``."""
 
     def __init__(
-        self, path: Path | None, lock: int | None, timeout_s: float, readers: int, observer: Observer
+        self,
+        path: Path | None,
+        lock: int | None,
+        *,
+        timeout_s: float,
+        readers: int,
+        waiting_max: int,
+        observer: Observer,
     ) -> None:
         self._path = path
         self._lock = lock
         self._timeout_s = timeout_s
         self._writer: sqlite3.Connection | None = None
         self._care = Care()
-        self._batcher = Batcher(self._run_batch, "sqlite-writer", observer.tell)
+        self._batcher = Batcher(self._run_batch, "sqlite-writer", observer.tell, waiting_max=waiting_max)
         # A database in memory belongs to its one connection: there reads take their turn among the writes.
         self._readers = (
             None
@@ -208,6 +111,7 @@ class SqliteDatabase:
         exclusive: bool = True,
         busy_s: float = BUSY_MS / 1000,
         readers: int = READERS,
+        waiting_max: int = WAITING_MAX,
         observe: Callable[[int, float], None] | None = None,
     ) -> "SqliteDatabase":
         """Open a database file, making it if it is missing.
@@ -218,6 +122,7 @@ class SqliteDatabase:
                 starve each other. A command that writes a row or two is a guest and passes False.
             busy_s: How long to wait for another process that holds the file.
             readers: How many reads may run at once.
+            waiting_max: How many transactions may wait; more are refused.
             observe: Told how many transactions shared each commit and the seconds it took.
 
         Raises:
@@ -225,10 +130,18 @@ class SqliteDatabase:
             DatabaseUnavailable: It cannot be opened.
         """
         if sqlite3.sqlite_version_info < VERSION_MIN:
-            raise DatabaseUnavailable(f"SQLite {sqlite3.sqlite_version} is too old")
+            needed = ".".join(map(str, VERSION_MIN))
+            raise DatabaseUnavailable(f"SQLite {sqlite3.sqlite_version} is too old: at least {needed}")
         file = None if path == MEMORY else _prepared(Path(path))
         lock = None if file is None or not exclusive else _locked(file)
-        database = cls(file, lock, busy_s, readers, Observer(committed=observe))
+        database = cls(
+            file,
+            lock,
+            timeout_s=busy_s,
+            readers=readers,
+            waiting_max=waiting_max,
+            observer=Observer(committed=observe),
+        )
         try:
             await database.ping()
         except BaseException:
@@ -302,7 +215,7 @@ class SqliteDatabase:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
         except sqlite3.Error as error:
-            raise DatabaseUnavailable(_words(error)) from None
+            raise DatabaseUnavailable(words(error)) from None
         return connection
 
     def _run_batch(self, batch: list[Job]) -> Ran:
@@ -318,7 +231,7 @@ class SqliteDatabase:
         except DatabaseUnavailable as error:
             gone = error
         except sqlite3.Error as error:
-            gone = DatabaseUnavailable(_words(error))
+            gone = DatabaseUnavailable(words(error))
         for job in batch:
             job.error = gone
         self._begin_anew()
@@ -382,7 +295,7 @@ def _run_one(connection: sqlite3.Connection, job: Job) -> bool:
         DatabaseUnavailable: The database failed under it; whatever it made of that, the batch is lost.
     """
     job.reset()
-    tx = _Tx(connection, job.callbacks)
+    tx = SqliteTx(connection, job.callbacks)
     try:
         job.result = job.work(tx)
     except BaseException as error:  # noqa: BLE001 - it belongs to the job's own caller
@@ -400,13 +313,13 @@ def _commit(connection: sqlite3.Connection) -> None:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
             # Here it is undone, but a crash before the log is written over may find it there and take it.
-            raise CommitUnknown(_words(error)) from None
+            raise CommitUnknown(words(error)) from None
         raise
 
 
 def _read(connection: sqlite3.Connection, work: Work) -> Any:
     """Run a function on a snapshot of a reader connection."""
-    tx = _Tx(connection, [], readonly=True)
+    tx = SqliteTx(connection, [], readonly=True)
     try:
         connection.execute("BEGIN")
         result = work(tx)
@@ -414,7 +327,7 @@ def _read(connection: sqlite3.Connection, work: Work) -> Any:
             raise tx.failure
         return result
     except sqlite3.Error as error:
-        raise DatabaseUnavailable(_words(error)) from None
+        raise DatabaseUnavailable(words(error)) from None
     finally:
         tx.end()
         with contextlib.suppress(sqlite3.Error):  # then the next BEGIN fails and the connection is replaced
