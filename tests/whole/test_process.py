@@ -91,7 +91,9 @@ async def test_serve_without_preparation_takes_a_wakeup_and_delivers_it(tmp_path
 async def test_what_was_accepted_before_a_kill_is_delivered_after_the_restart(tmp_path: Path) -> None:
     """The provider is away; the process dies without warning; the wakeup arrives all the same."""
     port, provider_port = free_port(), free_port()
-    config = write_settings(tmp_path, port, f"http://127.0.0.1:{provider_port}/wakeups")
+    # The kill may come in the middle of an attempt, whose lease must then run out before the next one.
+    briefly = "\n[worker]\nlease_ms = 2000"
+    config = write_settings(tmp_path, port, f"http://127.0.0.1:{provider_port}/wakeups", more=briefly)
     async with serving(config, port) as process:
         await trust(config)
         await installed(process)
@@ -99,7 +101,7 @@ async def test_what_was_accepted_before_a_kill_is_delivered_after_the_restart(tm
         process.process.kill()
         await process.process.wait()
     async with StubReceiver.start() as receiver:
-        config = write_settings(tmp_path, port, receiver.url)
+        config = write_settings(tmp_path, port, receiver.url, more=briefly)
         async with serving(config, port) as process:
             await arrived(receiver, 1)
             _, again = await process.post(PEN.notify(make.notify_body(), "key-1", now(), 90))
@@ -172,6 +174,7 @@ async def test_two_serving_processes_and_a_worker_share_one_postgresql(
         ):
             await trust(configs[0])
             await installed(one)
+            await installed(two)  # the same again, which tells that it trusts the Station too
             _, first = await one.post(PEN.notify(make.notify_body(), "key-1", now()))
             signed = PEN.notify(make.notify_body(), "key-1", now(), 91)
             again = await two.post(signed)
