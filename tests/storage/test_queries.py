@@ -51,6 +51,11 @@ def test_remarks_are_for_the_reader_and_not_sent() -> None:
     assert parse_queries(text, "t.sql")["a"].postgres == "SELECT 1 -- one: :not_a_parameter"
 
 
+def test_a_file_of_remarks_holds_no_statement() -> None:
+    """Nor does an empty one."""
+    assert parse_queries("", "t.sql") == parse_queries("-- Nothing yet.\n", "t.sql") == {}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

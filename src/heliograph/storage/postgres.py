@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, final
 import psycopg
 
 from heliograph.storage.batching import WAITING_MAX, Batcher, Observer, Ran, Work, bound
-from heliograph.storage.database import DatabaseUnavailable
+from heliograph.storage.database import DatabaseUnavailable, Tx
 from heliograph.storage.postgres_link import PostgresLink
 from heliograph.storage.postgres_tx import Connection, PostgresTx
 from heliograph.storage.postgres_writer import BATCH_MAX, Writer
@@ -112,7 +112,7 @@ class PostgresDatabase:
         """How many transactions wait for the next commit."""
         return sum(batcher.waiting for batcher in (*self._batchers, self._claims))
 
-    async def transact(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def transact(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that may write, and return once its commit is durable."""
         # Whichever would commit it soonest; among equals the first, so that batches grow before they spread.
         open_to_new = self._batchers[:1] if self._apart else self._batchers
@@ -120,12 +120,12 @@ class PostgresDatabase:
         result: T = await batcher.put(bound(fn, args, kwargs))
         return result
 
-    async def claim(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def claim(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """As ``transact``, at READ COMMITTED: for claims with SKIP LOCKED."""
         result: T = await self._claims.put(bound(fn, args, kwargs))
         return result
 
-    async def read(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def read(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads, on a snapshot."""
         result: T = await self._readers.run(bound(fn, args, kwargs))
         return result
@@ -147,7 +147,7 @@ class PostgresDatabase:
             writer.close()
 
 
-def _touch(tx: PostgresTx) -> None:
+def _touch(tx: Tx) -> None:
     tx.one(_SQL["touch"])
 
 

@@ -21,10 +21,7 @@ from heliograph.storage.batching import (
     Work,
     bound,
 )
-from heliograph.storage.database import (
-    CommitUnknown,
-    DatabaseUnavailable,
-)
+from heliograph.storage.database import CommitUnknown, DatabaseUnavailable, Tx
 from heliograph.storage.queries import load_queries
 from heliograph.storage.reading import Readers
 from heliograph.storage.sqlite_tx import SqliteTx, words
@@ -154,14 +151,14 @@ class SqliteDatabase:
         """How many transactions wait for the next commit."""
         return self._batcher.waiting
 
-    async def transact(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def transact(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that may write, and return once its commit is durable."""
         result: T = await self._batcher.put(bound(fn, args, kwargs))
         return result
 
     claim = transact  # one writer: every transaction is alone
 
-    async def read(self, fn: Callable[Concatenate[Any, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def read(self, fn: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads, on a snapshot."""
         work = bound(fn, args, kwargs)
         result: T
