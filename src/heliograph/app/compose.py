@@ -1,7 +1,6 @@
 """Builds everything, once, and runs it in one event loop. The only place that knows every room."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -12,22 +11,29 @@ from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Event, Telemetry, locations
 from heliograph.app.identity import gateway_identity
-from heliograph.app.opening import build_providers, build_telemetry, open_keyring, ready_database, tenant_keys
+from heliograph.app.opening import (
+    bind_applications,
+    build_providers,
+    build_telemetry,
+    open_keyring,
+    ready_database,
+    tenant_keys,
+)
 from heliograph.app.settings import Settings
 from heliograph.app.working import open_doorbell, working
 from heliograph.arkret.gateway.describe import Identity
 from heliograph.arkret.gateway.http import gateway_system
 from heliograph.arkret.gateway.service.admission import Doorkeeper
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.service.gateway import Gateway
 from heliograph.arkret.gateway.service.handoff import HandoffDesk
 from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.reseal import Resealer
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.service.upkeep import Upkeep
+from heliograph.delivery.applications import Applications
 from heliograph.edge.asgi import Edge
 from heliograph.edge.health import Probe, health_system
-from heliograph.edge.server import Listen, serving
+from heliograph.edge.server import Listen, bound, serving
 from heliograph.edge.system import System
 from heliograph.signing.ed25519 import SigningKey, VerifyKey
 from heliograph.storage.database import Database
@@ -90,18 +96,19 @@ async def running(
     ring = open_keyring(settings)
     keys, receipt_key = tenant_keys(ring), SigningKey(ring.current("service").reveal())
     providers = build_providers(settings, ring)
-    applications = Applications(
-        {app_id: providers[app.provider] for app_id, app in settings.apps.items()},
-        settings.gateway.default_app or None,
-    )
+    applications = Applications(bind_applications(settings, providers), settings.gateway.default_app or None)
     async with AsyncExitStack() as stack:
         database = await ready_database(settings, telemetry, clock.now())
         stack.push_async_callback(database.close)
         doorbell = await open_doorbell(settings, stack, clock, entropy)
         trust = TrustBook(database)
         await trust.refresh()
-        listen = _listen(settings)
-        listening_at = f"http://{listen.host}:{listen.port}"
+        listen, opened, port = _listen(settings), None, settings.server.port
+        if Role.GATEWAY in roles:
+            opened = bound(listen)  # before there is an identity, which may name the port
+            stack.callback(opened.close)
+            port = 0 if listen.socket_path is not None else opened.getsockname()[1]
+        listening_at = f"http://{listen.host}:{port}"
         identity = gateway_identity(settings.gateway, listening_at)
         doorkeeper = Doorkeeper(identity, trust, telemetry)
         notifies = NotifyDesk(
@@ -130,7 +137,7 @@ async def running(
         )
         if Role.GATEWAY in roles:
             edge = Edge(systems, telemetry, clock, entropy, in_flight_max=settings.server.in_flight_max)
-            await stack.enter_async_context(serving(edge, listen, telemetry))
+            await stack.enter_async_context(serving(edge, listen, telemetry, opened))
         if Role.WORKER in roles:
             await stack.enter_async_context(
                 working(
@@ -152,20 +159,16 @@ async def running(
         )
         await stack.enter_async_context(_background(_forever(upkeep.turn, clock, telemetry)))
         yield Running(
-            identity, receipt_key.verify_key, database, telemetry, listen.port, listening_at, trust.refresh
+            identity, receipt_key.verify_key, database, telemetry, port, listening_at, trust.refresh
         )
 
 
 def _listen(settings: Settings) -> Listen:
-    """Return where to listen. A port that the system chooses is chosen here: the identity needs it."""
+    """Return where to listen."""
     server = settings.server
-    port = server.port
-    if port == 0 and server.socket is None:
-        with socket.create_server((server.host, 0)) as probe:
-            port = probe.getsockname()[1]
     return Listen(
         host=server.host,
-        port=port,
+        port=server.port,
         socket_path=server.socket,
         backlog=server.backlog,
         connections_max=server.connections_max,

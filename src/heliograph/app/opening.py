@@ -1,19 +1,18 @@
 """Opens what a process stands on: keys, providers, the database, telemetry."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import msgspec
-
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.keyring import KeyKind, Keyring
 from heliograph.ambient.telemetry import Event, Level, Telemetry
+from heliograph.app.credentials import adapter_of, members_of
 from heliograph.app.settings import Settings, secret_of
 from heliograph.delivery.egress import EgressRules, check_rules
-from heliograph.delivery.model import ProviderName
 from heliograph.delivery.provider import Provider
 from heliograph.providers import ADAPTERS
 from heliograph.signing.seal import TenantKeys
@@ -62,8 +61,8 @@ def egress_rules(settings: Settings) -> EgressRules:
     return rules
 
 
-def build_providers(settings: Settings, ring: Keyring) -> Mapping[ProviderName, Provider]:
-    """Build the provider of every section.
+def build_providers(settings: Settings, ring: Keyring) -> Mapping[str, Provider]:
+    """Build the provider of every credential.
 
     Raises:
         Malformed: A section could never deliver; the error names the setting.
@@ -74,15 +73,43 @@ def build_providers(settings: Settings, ring: Keyring) -> Mapping[ProviderName, 
             return Secret(base64url.encode(ring.current(reference.removeprefix("key:")).reveal()))
         return secret_of(reference)
 
-    built: dict[ProviderName, Provider] = {}
-    for name, section in settings.provider_sections().items():
-        try:
-            built[name] = ADAPTERS[name].build_from(
-                msgspec.to_builtins(section), secret, egress_rules(settings)
+    built: dict[str, Provider] = {}
+    for name, section in settings.providers.items():
+        with _named(f"providers.{name}"):
+            built[name] = ADAPTERS[adapter_of(section)].build_from(
+                members_of(section), secret, egress_rules(settings)
             )
-        except Malformed as malformed:
-            raise Malformed(f"providers.{name}.{malformed.field}".rstrip("."), malformed.problem) from None
     return built
+
+
+def bind_applications(settings: Settings, providers: Mapping[str, Provider]) -> Mapping[str, Provider]:
+    """Give every application its provider: its credential's, or one with the application's own settings.
+
+    Args:
+        settings: The settings.
+        providers: What ``build_providers`` made of them.
+
+    Raises:
+        Malformed: What an application sets for itself could never deliver; the error names the setting.
+    """
+    bound: dict[str, Provider] = {}
+    for app_id, app in settings.apps.items():
+        provider, own = providers[app.provider], app.own()
+        if own:
+            section = settings.providers[app.provider]
+            with _named(f"apps.{app_id}"):
+                provider = ADAPTERS[adapter_of(section)].tailor(provider, members_of(section) | own)
+        bound[app_id] = provider
+    return bound
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Name the section in the refusal of something within it."""
+    try:
+        yield
+    except Malformed as malformed:
+        raise Malformed(f"{path}.{malformed.field}".removesuffix("."), malformed.problem) from None
 
 
 def database_secret_url(settings: Settings) -> str:

@@ -7,52 +7,31 @@ check and describe their fields, and nothing of what they mean.
 import difflib
 import re
 import tomllib
-import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from heliograph.app.describing import PREFIX, Named, nested_in, parts_of, shown, tables_of
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-PREFIX: Final = "HELIOGRAPH__"
-"""Stands before every variable that overrides a setting; a double underscore parts the path."""
-
 FILE_OCTETS_MAX: Final = 1024 * 1024
 """A settings file larger than this is something else."""
+
+_ENTRY_PARTS: Final = 2
+"""A variable that ends at the name of a section says nothing of it."""
 
 SECRET_OCTETS_MAX: Final = 64 * 1024
 """A secret larger than this is something else."""
 
 _REFERENCE: Final = "must be a reference to a secret: file:/path or env:NAME, never the secret itself"
 _AT: Final = re.compile(r" - at `\$\.?(?:\.\.\.)?([^`]*)`\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting that can be made.
-
-    Attributes:
-        path: For example ``server.port``.
-        variable: The name in the environment.
-        says: What it means, with its unit.
-        kind: Its type in words.
-        default: Its default as TOML would have it, or empty when it has none.
-        required: Whether its section cannot do without it.
-    """
-
-    path: str
-    variable: str
-    says: str
-    kind: str
-    default: str
-    required: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +49,16 @@ class Loaded(Generic[S]):
     def effective(self) -> Iterator[tuple[str, str, str]]:
         """Yield the path, value and source of every setting as it is now; secrets as ``‹secret›``."""
         for path, value in _leaves(self.settings, ""):
-            yield path, shown(value), self.sources.get(path, "default")
+            yield path, shown(value), self._source(path)
+
+    def _source(self, path: str) -> str:
+        """Return where a value came from: set itself, as part of a whole, or in some of its members."""
+        told = (
+            source
+            for at, source in self.sources.items()
+            if at == path or at.startswith(f"{path}.") or path.startswith(f"{at}.")
+        )
+        return next(told, "default")
 
 
 def load(
@@ -100,44 +88,19 @@ def load(
     for path, text in (derived or {}).items():
         _override(root, document, path.split("."), text, path)
         sources[path] = "command line"
-    for variable in sorted(environ):
+    # The member that tells forms apart comes first: the others are read by the type that it gives them.
+    first = tuple(f"__{table.member.upper()}" for table in tables_of(root).values() if table.member)
+    for variable in sorted(environ, key=lambda variable: (not variable.endswith(first), variable)):
         if variable.startswith(PREFIX):
             parts = variable.removeprefix(PREFIX).lower().split("__")
             _override(root, document, parts, environ[variable], variable)
             sources[".".join(parts)] = variable
-    return Loaded(_converted(root, document, environ), sources)
-
-
-def describe(root: type[msgspec.Struct], path: str = "") -> Iterator[Setting]:
-    """Yield every setting that can be made, in the order of the sections.
-
-    Args:
-        root: The Struct of all sections.
-        path: Of the root itself, for recursion.
-
-    Raises:
-        TypeError: A field says nothing of itself.
-    """
-    told = _docstring_fields(root)
-    hints = get_type_hints(root, include_extras=True)
-    for field in msgspec.structs.fields(root):
-        at = f"{path}.{field.name}" if path else field.name
-        nested = _nested(field.type)
-        if nested is not None:
-            yield from describe(nested, at)
-            continue
-        says = _meta_description(hints[field.name]) or told.get(field.name, "")
-        if not says:
-            raise TypeError(f"the setting {at} says nothing of itself")
-        default = _default(field)
-        yield Setting(
-            at,
-            PREFIX + at.upper().replace(".", "__"),
-            says,
-            _kind(hints[field.name]),
-            "" if default is msgspec.NODEFAULT else shown(default),
-            field.required,
-        )
+    tables = tables_of(root)
+    rest = {name: value for name, value in document.items() if name not in tables}
+    settings = _converted(root, rest, environ)
+    for name, table in tables.items():
+        settings = msgspec.structs.replace(settings, **{name: _table(name, table, document, environ)})
+    return Loaded(settings, sources)
 
 
 def secret_of(reference: str, field: str, environ: Mapping[str, str]) -> Secret:
@@ -175,21 +138,6 @@ def secret_of(reference: str, field: str, environ: Mapping[str, str]) -> Secret:
     return Secret(text.removesuffix("\n").removesuffix("\r"))
 
 
-def shown(value: object) -> str:
-    """Spell a value as TOML would, secrets as ``‹secret›``."""
-    if value is None or value is msgspec.UNSET:
-        return "unset"
-    if isinstance(value, Secret):
-        return str(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Enum):
-        value = value.value
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(shown(each) for each in value) + "]"
-    return str(value) if isinstance(value, int | float) else msgspec.json.encode(str(value)).decode()
-
-
 def _parsed(file: Path) -> dict[str, Any]:
     """Read the TOML file."""
     try:
@@ -203,30 +151,13 @@ def _parsed(file: Path) -> dict[str, Any]:
         raise Malformed(str(file), f"cannot be read ({type(error).__name__})") from None
 
 
-def _parts(kind: Any) -> Iterator[type]:
-    """Yield the plain types that an annotation is made of: without its notes, unions taken apart."""
-    origin = get_origin(kind)
-    if origin is Annotated:
-        yield from _parts(get_args(kind)[0])
-    elif origin in {Union, types.UnionType}:
-        for each in get_args(kind):
-            yield from _parts(each)
-    elif isinstance(origin or kind, type):
-        yield origin or kind
-
-
-def _nested(kind: Any) -> type[msgspec.Struct] | None:
-    """Return the Struct that a type holds, or None."""
-    return next((each for each in _parts(kind) if issubclass(each, msgspec.Struct)), None)
-
-
 def _check_names(section: type[msgspec.Struct], document: Mapping[str, Any], path: str) -> None:
     """Refuse names that no field has, with the nearest that one has."""
     fields = {field.name: field for field in msgspec.structs.fields(section)}
     for name, value in document.items():
         if name not in fields:
             raise _unknown(path, name, fields)
-        nested = _nested(fields[name].type)
+        nested = nested_in(fields[name].type)
         at = f"{path}.{name}" if path else name
         if nested is not None and isinstance(value, dict):
             _check_names(nested, value, at)
@@ -236,10 +167,17 @@ def _check_names(section: type[msgspec.Struct], document: Mapping[str, Any], pat
 
 def _unknown(path: str, name: str, known: Mapping[str, object]) -> Malformed:
     """Return the refusal of an unknown name."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(known))}"
     at = f"{path}.{name}" if path else name
-    return Malformed(at if at.isprintable() else path, "is not a setting" + hint)
+    return Malformed(at if at.isprintable() else path, "is not a setting" + nearest(name, known))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a refusal of an unknown name: the nearest known one, or all of them."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if not near and not known:
+        return "; there is none"
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
 
 
 def _override(
@@ -247,11 +185,15 @@ def _override(
 ) -> None:
     """Put one value from outside the file into its place."""
     section, place = root, document
+    table = tables_of(root).get(parts[0])
+    if table is not None and len(parts) > 1:
+        section, place = _entry(table, document, parts, source)
+        parts = parts[2:]
     for depth, part in enumerate(parts):
         fields = {field.name: field for field in msgspec.structs.fields(section)}
         if part not in fields:
             raise Malformed(source, _unknown(".".join(parts[:depth]), part, fields).problem)
-        nested = _nested(fields[part].type)
+        nested = nested_in(fields[part].type)
         last = depth == len(parts) - 1
         if last and nested is not None:
             raise Malformed(source, "names a section, not a setting")
@@ -263,9 +205,48 @@ def _override(
             section, place = nested, place.setdefault(part, {})
 
 
+def _entry(
+    table: Named, document: dict[str, Any], parts: list[str], source: str
+) -> tuple[type[msgspec.Struct], dict[str, Any]]:
+    """Return the form of the named section that a variable speaks of, and its members so far."""
+    if not table.variables:
+        raise Malformed(source, f"cannot be told by a variable; set {parts[0]} as a whole, or in the file")
+    if len(parts) == _ENTRY_PARTS:
+        raise Malformed(source, "names a section, not a setting")
+    entry = document.setdefault(parts[0], {}).setdefault(parts[1], {})
+    if parts[2:] == [table.member]:
+        # Its own value decides, which is about to be put there and judged with the rest.
+        return msgspec.defstruct("Entry", [(table.member, str)]), entry
+    try:
+        return table.form_of(parts[1], entry, document), entry
+    except Malformed as malformed:
+        raise Malformed(source, malformed.problem) from None
+
+
+def _table(
+    path: str, table: Named, document: Mapping[str, Any], environ: Mapping[str, str]
+) -> dict[str, msgspec.Struct]:
+    """Turn a table of named sections into typed ones, each by its own form."""
+    entries = document.get(path, {})
+    if not isinstance(entries, dict):
+        raise Malformed(path, "is a section, not a value")
+    sections: dict[str, msgspec.Struct] = {}
+    for name, entry in entries.items():
+        at = f"{path}.{name}" if name.isprintable() else path
+        if not isinstance(entry, dict):
+            raise Malformed(at, "is a section, not a value")
+        try:
+            form = table.form_of(name, entry, document)
+            _check_names(form, entry, "")
+            sections[name] = _converted(form, entry, environ)
+        except Malformed as malformed:
+            raise Malformed(f"{at}.{malformed.field}".removesuffix("."), malformed.problem) from None
+    return sections
+
+
 def _value(kind: Any, text: str, source: str) -> Any:
     """Read a value from text: as it is where a text is wanted, as TOML elsewhere."""
-    wanted = tuple(_parts(kind))
+    wanted = tuple(parts_of(kind))
     if not {tuple, list} & set(wanted) and any(
         issubclass(each, str | Secret | Path | Enum) for each in wanted
     ):
@@ -307,8 +288,8 @@ def _words(root: type[msgspec.Struct], path: str) -> str:
     kind: Any = root
     for part in path.split("."):
         found = {field.name: field.type for field in msgspec.structs.fields(kind)}
-        kind = _nested(found[part]) or found[part]
-    closed = next((each for each in _parts(kind) if issubclass(each, Enum)), None)
+        kind = nested_in(found[part]) or found[part]
+    closed = next((each for each in parts_of(kind) if issubclass(each, Enum)), None)
     return "its words" if closed is None else ", ".join(str(word.value) for word in closed)
 
 
@@ -329,55 +310,8 @@ def _leaves(section: msgspec.Struct, path: str) -> Iterator[tuple[str, object]]:
         at = f"{path}.{field.name}" if path else field.name
         if isinstance(value, msgspec.Struct):
             yield from _leaves(value, at)
+        elif isinstance(value, dict) and any(isinstance(each, msgspec.Struct) for each in value.values()):
+            for name, each in value.items():
+                yield from _leaves(each, f"{at}.{name}")
         else:
             yield at, value
-
-
-def _default(field: msgspec.structs.FieldInfo) -> object:
-    """Return a field's default, or ``NODEFAULT``."""
-    if field.default is not msgspec.NODEFAULT:
-        return field.default
-    factory: Callable[[], object] | Any = field.default_factory
-    return msgspec.NODEFAULT if factory is msgspec.NODEFAULT else factory()
-
-
-def _meta_description(hint: Any) -> str:
-    """Return the description in a type's annotation."""
-    if get_origin(hint) is not Annotated:
-        return ""
-    metas = [meta for meta in get_args(hint)[1:] if isinstance(meta, msgspec.Meta)]
-    return next((meta.description for meta in metas if meta.description), "")
-
-
-def _docstring_fields(section: type) -> dict[str, str]:
-    """Return what the ``Attributes:`` of a docstring say of each."""
-    _, _, text = (section.__doc__ or "").partition("Attributes:\n")
-    told: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        started = re.fullmatch(r"\s{4,8}(\w+): (.*)", line)
-        if started is not None and len(line) - len(line.lstrip()) <= 8:  # noqa: PLR2004 - the convention's indent
-            name = started[1]
-            told[name] = started[2].strip()
-        elif name and line.strip():
-            told[name] += " " + line.strip()
-    return told
-
-
-def _kind(hint: Any) -> str:
-    """Say a type in words, with its bounds."""
-    bounds = ""
-    if get_origin(hint) is Annotated:
-        hint, *rest = get_args(hint)
-        meta = next((each for each in rest if isinstance(each, msgspec.Meta)), msgspec.Meta())
-        marks = ((meta.ge, "≥"), (meta.gt, ">"), (meta.le, "≤"), (meta.lt, "<"))
-        bounds = "".join(f", {sign} {bound:,}" for bound, sign in marks if bound is not None)
-    if get_origin(hint) in {Union, types.UnionType}:
-        kinds = [each for each in get_args(hint) if each is not type(None)]
-        return " or ".join(_kind(each) for each in kinds) + bounds + ", optional"
-    if get_origin(hint) in {tuple, list}:
-        return f"list of {_kind(get_args(hint)[0])}{bounds}"
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return " or ".join(f"`{word.value}`" for word in hint) + bounds
-    words = {int: "integer", float: "number", bool: "true or false", str: "text", Path: "path"}
-    return ("reference to a secret" if hint is Secret else words.get(hint, str(hint))) + bounds

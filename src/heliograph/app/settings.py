@@ -11,17 +11,19 @@ import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
 from heliograph.ambient.telemetry import LogFormat
 from heliograph.app import reading
+from heliograph.app.credentials import APP_TABLE, PROVIDER_TABLE, AppSettings, page_head
+from heliograph.app.describing import describe
 from heliograph.app.reading import Loaded
 from heliograph.arkret.gateway.decide import grid_fault
 from heliograph.arkret.gateway.settings import GatewaySettings
-from heliograph.providers import ADAPTERS
+from heliograph.delivery.applications import AppTable
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 
@@ -148,28 +150,6 @@ class EgressSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ] = None
 
 
-class AppSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One application: ``[apps."com.example.app"]``."""
-
-    provider: Annotated[str, Meta(description="The provider section that its devices are reached through.")]
-
-
-if TYPE_CHECKING:
-
-    class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-        """The ``[providers]`` section, made from the table of adapters."""
-
-else:
-    # Made from the table, so that a new adapter is its folder and its row and nothing here.
-    ProviderSettings = msgspec.defstruct(
-        "ProviderSettings",
-        [(name, adapter.settings | None, None) for name, adapter in ADAPTERS.items()],
-        frozen=True,
-        kw_only=True,
-        forbid_unknown_fields=True,
-    )
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every section."""
 
@@ -186,11 +166,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     worker: WorkerSettings = WorkerSettings()
     egress: EgressSettings = EgressSettings()
     gateway: GatewaySettings = GatewaySettings()
-    providers: ProviderSettings = ProviderSettings()
-    apps: Annotated[
-        dict[str, AppSettings],
-        Meta(description="Applications by exact id, each with a member: provider."),
-    ] = {}
+    providers: Annotated[dict[str, msgspec.Struct], PROVIDER_TABLE] = {}
+    apps: Annotated[dict[str, AppSettings], APP_TABLE] = {}
 
     def database_url(self) -> str:
         """Return where the database is, with the embedded default worked out."""
@@ -199,11 +176,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def keys_directory(self) -> Path:
         """Return where the keys are."""
         return self.keys_dir or self.data_dir / "keys"
-
-    def provider_sections(self) -> dict[str, msgspec.Struct]:
-        """Return the section of every provider that has one, by name."""
-        sections = {name: getattr(self.providers, name) for name in ADAPTERS}
-        return {name: section for name, section in sections.items() if section is not None}
 
 
 def load(
@@ -261,14 +233,14 @@ def settings_page() -> str:
         "",
     ]
     section = None
-    for setting in reading.describe(Settings):
+    for setting in describe(Settings):
         head = setting.path.rpartition(".")[0]
         if head != section:
             section = head
-            lines += [f"## {f'[{head}]' if head else 'At the top'}", ""]
+            lines += page_head(head) or [f"## {f'[{head}]' if head else 'At the top'}", ""]
         default = "required" if setting.required else f"default `{setting.default}`"
         lines += [f"- **`{setting.path}`** ({setting.kind}; {default}): {setting.says}"]
-        lines += [f"  `{setting.variable}`", ""]
+        lines += [f"  `{setting.variable}`"] * bool(setting.variable) + [""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -281,11 +253,8 @@ def _check(settings: Settings) -> None:
     if scheme == "sqlite" and (not rest.startswith("/") or rest == "/"):
         raise Malformed("database.url", "must name a file after sqlite:///")
     user = rest.partition("/")[0].rpartition("@")[0]
-    known = settings.provider_sections()
-    for app_id, app in settings.apps.items():
-        if app.provider not in known:
-            raise Malformed(f"apps.{app_id}.provider", "names a provider that has no section")
-    if settings.gateway.default_app and settings.gateway.default_app not in settings.apps:
+    apps = AppTable(settings.apps)
+    if settings.gateway.default_app and apps.find(settings.gateway.default_app) is None:
         raise Malformed("gateway.default_app", "names no application of the apps section")
     if (fault := grid_fault(settings.gateway.bucket_grid)) is not None:
         raise Malformed("gateway.bucket_grid", fault)

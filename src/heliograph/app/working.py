@@ -10,9 +10,9 @@ from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Event, Telemetry
 from heliograph.app.opening import database_secret_url, egress_rules
 from heliograph.app.settings import Settings
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.service.deliver import WakeupSource
 from heliograph.arkret.gateway.service.notify import KIND, KIND_HARDENED
+from heliograph.delivery.applications import Applications
 from heliograph.delivery.carrier import AskSeen, Carrier
 from heliograph.delivery.egress import EgressGuard
 from heliograph.delivery.handler import DeliveryHandler

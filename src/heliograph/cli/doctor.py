@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from heliograph.app.identity import gateway_identity
-from heliograph.app.opening import build_providers, open_database, open_keyring
+from heliograph.app.opening import bind_applications, build_providers, open_database, open_keyring
 from heliograph.app.reading import Loaded
 from heliograph.app.settings import Settings, load
 from heliograph.arkret.gateway.service.office import Office
@@ -126,6 +126,7 @@ async def _database(loaded: Loaded[Settings]) -> list[Finding]:
 async def _providers(loaded: Loaded[Settings]) -> list[Finding]:
     settings = loaded.settings
     built = build_providers(settings, open_keyring(settings))
+    bind_applications(settings, built)
     found = [Finding(f"{name}: its settings can deliver") for name in built]
     if not settings.apps:
         found.append(Finding("no application", 'add [apps."your.app.id"] with its provider'))

@@ -6,7 +6,7 @@ A new adapter is a folder with ``settings.py``, ``payload.py`` and ``exchange.py
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -34,10 +34,15 @@ class Adapter(Generic[S]):
         settings: The type of its section in the operator's settings.
         build: Makes the provider from settings, a way to look secrets up, and what the operator allows of
             endpoints that users supply. Raises ``Malformed`` for settings that could never deliver.
+        per_app: The settings that an application may set for itself alone; none of them a secret.
+        tailored: Makes a provider of the same credential with other settings of those. It shares whatever
+            the credential has only one of, such as its token.
     """
 
     settings: type[S]
     build: Callable[[S, SecretLookup, EgressRules], Provider]
+    per_app: tuple[str, ...] = ()
+    tailored: Callable[[Any, S], Provider] | None = None
 
     def build_from(self, document: object, secret: SecretLookup, egress: EgressRules) -> Provider:
         """Read a section of the settings and build the provider from it.
@@ -48,9 +53,30 @@ class Adapter(Generic[S]):
         """
         return self.build(msgspec.convert(document, self.settings), secret, egress)
 
+    def tailor(self, provider: Provider, document: object) -> Provider:
+        """Make a provider of the same credential for an application with settings of its own.
+
+        Args:
+            provider: What ``build_from`` returned.
+            document: The section with the application's own settings in it.
+
+        Raises:
+            msgspec.ValidationError: The document does not have this adapter's form.
+            Malformed: Its values could never deliver.
+            TypeError: Applications have no settings of their own with this adapter.
+        """
+        if self.tailored is None:
+            raise TypeError("applications have no settings of their own with this adapter")
+        return self.tailored(provider, msgspec.convert(document, self.settings))
+
 
 def _stub(settings: StubSettings, secret: SecretLookup, egress: EgressRules) -> Provider:
     del secret, egress
+    return StubProvider(settings)
+
+
+def _tailored_stub(provider: StubProvider, settings: StubSettings) -> Provider:
+    del provider
     return StubProvider(settings)
 
 
@@ -66,7 +92,7 @@ def _webpush(settings: WebPushSettings, secret: SecretLookup, egress: EgressRule
 
 ADAPTERS: Final[Mapping[ProviderName, Adapter[StubSettings] | Adapter[WebPushSettings]]] = MappingProxyType(
     {
-        "stub": Adapter(StubSettings, _stub),
+        "stub": Adapter(StubSettings, _stub, ("url",), _tailored_stub),
         "webpush": Adapter(WebPushSettings, _webpush),
     }
 )

@@ -12,13 +12,13 @@ from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.describe import HARDENED, Identity
 from heliograph.arkret.gateway.http import gateway_system
 from heliograph.arkret.gateway.service.admission import Doorkeeper
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.service.gateway import Gateway
 from heliograph.arkret.gateway.service.handoff import HandoffDesk
 from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.arkret.gateway.store import TrustedStation
+from heliograph.delivery.applications import Applications
 from heliograph.delivery.provider import Provider
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.edge.asgi import Edge

@@ -27,10 +27,10 @@ from heliograph.arkret.gateway.model import (
     Tombstone,
 )
 from heliograph.arkret.gateway.service.admission import Admitted, Doorkeeper, unavailable
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.service.routes import seal_route
 from heliograph.arkret.reading import Reading, read_handoff
 from heliograph.arkret.schema import HandoffActive, HandoffBody
+from heliograph.delivery.applications import Applications
 from heliograph.delivery.model import Route
 from heliograph.edge.request import Reply, Request
 from heliograph.ledger import admit

@@ -36,10 +36,10 @@ from heliograph.arkret.gateway.decide import (
 )
 from heliograph.arkret.gateway.model import Installation, RouteEnd
 from heliograph.arkret.gateway.service.admission import Admitted, Doorkeeper, idempotency_key, unavailable
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.arkret.reading import Reading, read_notify
 from heliograph.arkret.schema import DeviceOutcome, GatewayStatus, NotifyBody, NotifyOutcome, RejectReason
+from heliograph.delivery.applications import Applications
 from heliograph.delivery.model import Wakeup, WakeupKind
 from heliograph.doorbell.port import Doorbell
 from heliograph.edge.limits import Buckets, Rate
