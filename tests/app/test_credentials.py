@@ -49,7 +49,7 @@ def test_a_section_may_bear_any_name_when_it_says_its_adapter(tmp_path: Path) ->
     settings = read(tmp_path, TWO)
     built = build_providers(settings, ring(tmp_path))
 
-    assert {name: provider.name for name, provider in built.items()} == {
+    assert {provider.credential: provider.name for provider in built.values()} == {
         "browsers": "webpush",
         "stub": "stub",
     }
@@ -64,7 +64,7 @@ def test_an_application_may_set_some_of_its_adapter_s_settings_for_itself(tmp_pa
     assert bound["com.example.web"] is built["browsers"]
     assert bound["com.example.*"] is built["stub"]
     assert bound["com.example.other"] is not built["stub"]
-    assert bound["com.example.other"].name == "stub"
+    assert bound["com.example.other"].credential == "stub"
 
 
 def test_what_an_application_sets_for_itself_is_judged_by_its_adapter(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ RETRIABLE = {Outcome.THROTTLED_TARGET, Outcome.THROTTLED_APP, Outcome.TRANSIENT}
 
 def built(name: str) -> Provider:
     return ADAPTERS[name].build_from(
-        SETTINGS[name], lambda reference: Secret(deliveries.VAPID_SCALAR), EgressRules()
+        SETTINGS[name], lambda reference: Secret(deliveries.VAPID_SCALAR), EgressRules(), f"the-{name}"
     )
 
 
@@ -47,11 +47,11 @@ every_adapter = pytest.mark.parametrize("name", sorted(ADAPTERS))
 
 @every_adapter
 def test_it_is_a_provider_under_its_own_name(name: str) -> None:
-    """The table's key is the name that routes carry."""
+    """The table's key is the name that routes carry; the credential is the operator's word for a section."""
     provider = built(name)
 
     assert isinstance(provider, Provider)
-    assert provider.name == name
+    assert (provider.name, provider.credential) == (name, f"the-{name}")
 
 
 @every_adapter
@@ -59,7 +59,7 @@ def test_settings_are_closed_and_secrets_are_named_not_held(name: str) -> None:
     """A member more is refused; the repr of a provider shows no key."""
     with pytest.raises((ValueError, TypeError)):
         ADAPTERS[name].build_from(
-            {**SETTINGS[name], "surprise": 1}, lambda reference: Secret("x"), EgressRules()
+            {**SETTINGS[name], "surprise": 1}, lambda reference: Secret("x"), EgressRules(), name
         )
 
     assert deliveries.VAPID_SCALAR not in repr(built(name))

@@ -77,7 +77,7 @@ def build_providers(settings: Settings, ring: Keyring) -> Mapping[str, Provider]
     for name, section in settings.providers.items():
         with _named(f"providers.{name}"):
             built[name] = ADAPTERS[adapter_of(section)].build_from(
-                members_of(section), secret, egress_rules(settings)
+                members_of(section), secret, egress_rules(settings), name
             )
     return built
 

@@ -24,6 +24,15 @@ class Provider(Protocol):
         """The adapter's folder name, as it stands in routes and settings."""
         ...
 
+    @property
+    def credential(self) -> str:
+        """The name of the section of the settings that this was built from.
+
+        Quotas, faults and pauses belong to a credential: providers of one credential share them. It is the
+        operator's word, so it may stand in metrics and logs.
+        """
+        ...
+
     def check_push_key(self, push_key: Secret) -> None:
         """Check that a push key could be one of this provider's, without asking the provider.
 

@@ -32,26 +32,35 @@ class Adapter(Generic[S]):
 
     Attributes:
         settings: The type of its section in the operator's settings.
-        build: Makes the provider from settings, a way to look secrets up, and what the operator allows of
-            endpoints that users supply. Raises ``Malformed`` for settings that could never deliver.
+        build: Makes the provider from settings, a way to look secrets up, what the operator allows of
+            endpoints that users supply, and the section's name, which is the credential's. Raises
+            ``Malformed`` for settings that could never deliver.
         per_app: The settings that an application may set for itself alone; none of them a secret.
         tailored: Makes a provider of the same credential with other settings of those. It shares whatever
             the credential has only one of, such as its token.
     """
 
     settings: type[S]
-    build: Callable[[S, SecretLookup, EgressRules], Provider]
+    build: Callable[[S, SecretLookup, EgressRules, str], Provider]
     per_app: tuple[str, ...] = ()
     tailored: Callable[[Any, S], Provider] | None = None
 
-    def build_from(self, document: object, secret: SecretLookup, egress: EgressRules) -> Provider:
+    def build_from(
+        self, document: object, secret: SecretLookup, egress: EgressRules, credential: str
+    ) -> Provider:
         """Read a section of the settings and build the provider from it.
+
+        Args:
+            document: The section, without its choice of adapter.
+            secret: Looks secrets up.
+            egress: What the operator allows of endpoints that users supply.
+            credential: The section's name.
 
         Raises:
             msgspec.ValidationError: The section does not have this adapter's form.
             Malformed: Its values could never deliver.
         """
-        return self.build(msgspec.convert(document, self.settings), secret, egress)
+        return self.build(msgspec.convert(document, self.settings), secret, egress, credential)
 
     def tailor(self, provider: Provider, document: object) -> Provider:
         """Make a provider of the same credential for an application with settings of its own.
@@ -70,23 +79,25 @@ class Adapter(Generic[S]):
         return self.tailored(provider, msgspec.convert(document, self.settings))
 
 
-def _stub(settings: StubSettings, secret: SecretLookup, egress: EgressRules) -> Provider:
+def _stub(settings: StubSettings, secret: SecretLookup, egress: EgressRules, credential: str) -> Provider:
     del secret, egress
-    return StubProvider(settings)
+    return StubProvider(settings, credential=credential)
 
 
 def _tailored_stub(provider: StubProvider, settings: StubSettings) -> Provider:
-    del provider
-    return StubProvider(settings)
+    return StubProvider(settings, credential=provider.credential)
 
 
-def _webpush(settings: WebPushSettings, secret: SecretLookup, egress: EgressRules) -> Provider:
+def _webpush(
+    settings: WebPushSettings, secret: SecretLookup, egress: EgressRules, credential: str
+) -> Provider:
     previous = settings.previous_vapid_key
     return WebPushProvider(
         settings,
         key=VapidKey(secret(settings.vapid_key)),
         previous_key=None if previous is None else VapidKey(secret(previous), "previous_vapid_key"),
         egress=egress,
+        credential=credential,
     )
 
 

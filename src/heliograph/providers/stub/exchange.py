@@ -47,19 +47,26 @@ class StubProvider:
 
     Args:
         settings: The operator's settings.
+        credential: The name of their section.
 
     Raises:
         Malformed: The settings could never deliver.
     """
 
-    def __init__(self, settings: StubSettings) -> None:
+    def __init__(self, settings: StubSettings, *, credential: str = "stub") -> None:
         check_settings(settings)
+        self._credential = credential
         self._url = None if settings.url is None else Secret(settings.url)
 
     @property
     def name(self) -> ProviderName:
         """The adapter's folder name."""
         return "stub"
+
+    @property
+    def credential(self) -> str:
+        """The name of its section of the settings."""
+        return self._credential
 
     def check_push_key(self, push_key: Secret) -> None:
         """Accept any text of 1 to 4,096 code points.

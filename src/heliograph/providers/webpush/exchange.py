@@ -37,6 +37,7 @@ class WebPushProvider:
         key: The present VAPID key.
         previous_key: The one before, while subscriptions made with it live.
         egress: What the operator allows of users' endpoints; the settings' host list is added to it.
+        credential: The name of the settings' section.
 
     Raises:
         Malformed: The settings could never deliver.
@@ -49,8 +50,10 @@ class WebPushProvider:
         key: VapidKey,
         previous_key: VapidKey | None = None,
         egress: EgressRules | None = None,
+        credential: str = "webpush",
     ) -> None:
         check_settings(settings)
+        self._credential = credential
         self._subject = settings.subject
         self._keys = (key,) if previous_key is None else (key, previous_key)
         self._rules = replace(egress or EgressRules(), hosts=settings.hosts or None)
@@ -59,6 +62,11 @@ class WebPushProvider:
     def name(self) -> ProviderName:
         """The adapter's folder name."""
         return "webpush"
+
+    @property
+    def credential(self) -> str:
+        """The name of its section of the settings."""
+        return self._credential
 
     @property
     def application_server_key(self) -> str:
