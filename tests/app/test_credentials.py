@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.keyring import KeyKind, Keyring
-from heliograph.app.opening import bind_applications, build_providers
+from heliograph.app.opening import bind_applications, build_credentials
 from heliograph.app.settings import Settings, load, settings_page
 from heliograph.wire.malformed import Malformed
 
@@ -47,9 +47,9 @@ def ring(folder: Path) -> Keyring:
 def test_a_section_may_bear_any_name_when_it_says_its_adapter(tmp_path: Path) -> None:
     """And needs not say it when its name is the adapter's, as before there were names."""
     settings = read(tmp_path, TWO)
-    built = build_providers(settings, ring(tmp_path))
+    built = build_credentials(settings, ring(tmp_path))
 
-    assert {provider.credential: provider.name for provider in built.values()} == {
+    assert {each.provider.credential: each.provider.name for each in built.values()} == {
         "browsers": "webpush",
         "stub": "stub",
     }
@@ -58,13 +58,13 @@ def test_a_section_may_bear_any_name_when_it_says_its_adapter(tmp_path: Path) ->
 def test_an_application_may_set_some_of_its_adapter_s_settings_for_itself(tmp_path: Path) -> None:
     """The others share the credential's own provider."""
     settings = read(tmp_path, TWO)
-    built = build_providers(settings, ring(tmp_path))
+    built = build_credentials(settings, ring(tmp_path))
     bound = bind_applications(settings, built)
 
-    assert bound["com.example.web"] is built["browsers"]
-    assert bound["com.example.*"] is built["stub"]
-    assert bound["com.example.other"] is not built["stub"]
-    assert bound["com.example.other"].credential == "stub"
+    assert bound["com.example.web"] is built["browsers"].provider
+    assert bound["com.example.*"] is built["stub"].provider
+    assert bound["com.example.other"] is not built["stub"].provider
+    assert bound["com.example.other"].name == "stub"
 
 
 def test_what_an_application_sets_for_itself_is_judged_by_its_adapter(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_an_application_sets_for_itself_is_judged_by_its_adapter(tmp_path: 
     )
 
     with pytest.raises(Malformed, match=r"^apps\.com\.example\.x\.url: must be an absolute"):
-        bind_applications(settings, build_providers(settings, ring(tmp_path)))
+        bind_applications(settings, build_credentials(settings, ring(tmp_path)))
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,28 @@ class Event(Enum):
         Counter("egress_refusals", "Addresses that the egress guard refused.", (Label.WHY,)),
     )
 
+    # ── settings ─────────────────────────────────────────────────────────────────────────────────
+    SETTINGS_RELOADED = (
+        "settings_reloaded",
+        Level.INFO,
+        "The settings were read again; the credentials and applications that they name are in force.",
+        "cause outcome count",
+        Counter("settings_reloads", "Settings read again while running, by outcome.", (Label.OUTCOME,)),
+    )
+    SETTINGS_REFUSED = (
+        "settings_refused",
+        Level.ERROR,
+        "The settings were read again and could not work; nothing changed.",
+        "cause outcome note",
+        Counter("settings_reloads", "Settings read again while running, by outcome.", (Label.OUTCOME,)),
+    )
+    SETTING_WAITS = (
+        "setting_waits",
+        Level.WARNING,
+        "A setting that was changed takes effect at the next start only.",
+        "setting",
+    )
+
     # ── queue ────────────────────────────────────────────────────────────────────────────────────
     ITEMS_ENQUEUED = (
         "items_enqueued",

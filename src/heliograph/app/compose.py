@@ -13,12 +13,13 @@ from heliograph.ambient.telemetry import Event, Telemetry, locations
 from heliograph.app.identity import gateway_identity
 from heliograph.app.opening import (
     bind_applications,
-    build_providers,
+    build_credentials,
     build_telemetry,
     open_keyring,
     ready_database,
     tenant_keys,
 )
+from heliograph.app.reloading import Cause, Reloaded, Reloader, Source, watching
 from heliograph.app.settings import Settings
 from heliograph.app.working import open_doorbell, working
 from heliograph.arkret.gateway.describe import Identity
@@ -32,7 +33,7 @@ from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.service.upkeep import Upkeep
 from heliograph.delivery.applications import Applications
 from heliograph.edge.asgi import Edge
-from heliograph.edge.health import Probe, health_system
+from heliograph.edge.health import Notice, Probe, health_system
 from heliograph.edge.server import Listen, bound, serving
 from heliograph.edge.system import System
 from heliograph.signing.ed25519 import SigningKey, VerifyKey
@@ -64,6 +65,7 @@ class Running:
         port: Where it listens; 0 when it does not.
         local_url: The origin to reach it at from this machine.
         refresh_trust: Read the trusted Stations now instead of at the next turn of upkeep.
+        reload: Read the settings again and put their credentials and applications in force.
     """
 
     identity: Identity
@@ -73,11 +75,15 @@ class Running:
     port: int
     local_url: str
     refresh_trust: Callable[[], Awaitable[None]]
+    reload: Callable[[Cause], Awaitable[Reloaded]]
 
 
 @asynccontextmanager
 async def running(
-    settings: Settings, roles: frozenset[Role] = ALL_ROLES, telemetry: Telemetry | None = None
+    settings: Settings,
+    roles: frozenset[Role] = ALL_ROLES,
+    telemetry: Telemetry | None = None,
+    source: Source | None = None,
 ) -> AsyncIterator[Running]:
     """Run the roles while the context lasts: serve, work, keep up. Everything ends in order behind it.
 
@@ -85,6 +91,7 @@ async def running(
         settings: The settings.
         roles: What to run.
         telemetry: Where to tell; built from the settings by default.
+        source: Where the settings came from; without one a reload only reads secrets again.
 
     Raises:
         Malformed: A setting could never work.
@@ -95,8 +102,10 @@ async def running(
     telemetry = telemetry or build_telemetry(settings)
     ring = open_keyring(settings)
     keys, receipt_key = tenant_keys(ring), SigningKey(ring.current("service").reveal())
-    providers = build_providers(settings, ring)
-    applications = Applications(bind_applications(settings, providers), settings.gateway.default_app or None)
+    credentials = build_credentials(settings, ring)
+    applications = Applications(
+        bind_applications(settings, credentials), settings.gateway.default_app or None
+    )
     async with AsyncExitStack() as stack:
         database = await ready_database(settings, telemetry, clock.now())
         stack.push_async_callback(database.close)
@@ -132,7 +141,12 @@ async def running(
             telemetry=telemetry,
         )
         systems: tuple[System, ...] = (
-            health_system(telemetry, [Probe("database", database.ping)], metrics=settings.server.metrics),
+            health_system(
+                telemetry,
+                [Probe("database", database.ping)],
+                [Notice("deliveries_without_provider", lambda: applications.holds(clock.now()))],
+                metrics=settings.server.metrics,
+            ),
             gateway_system(Gateway(identity, handoffs, notifies)),
         )
         if Role.GATEWAY in roles:
@@ -149,6 +163,15 @@ async def running(
                     telemetry=telemetry,
                 )
             )
+        reloader = Reloader(
+            read=(lambda: settings) if source is None else source.read,
+            settings=settings,
+            credentials=credentials,
+            applications=applications,
+            telemetry=telemetry,
+            told=None if source is None else source.told,
+        )
+        await stack.enter_async_context(watching(reloader, source, clock))
         upkeep = Upkeep(
             database=database,
             clock=clock,
@@ -159,7 +182,14 @@ async def running(
         )
         await stack.enter_async_context(_background(_forever(upkeep.turn, clock, telemetry)))
         yield Running(
-            identity, receipt_key.verify_key, database, telemetry, port, listening_at, trust.refresh
+            identity=identity,
+            receipt_key=receipt_key.verify_key,
+            database=database,
+            telemetry=telemetry,
+            port=port,
+            local_url=listening_at,
+            refresh_trust=trust.refresh,
+            reload=reloader.reload,
         )
 
 

@@ -1,11 +1,15 @@
 """Opens what a process stands on: keys, providers, the database, telemetry."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
+
+import msgspec
 
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.keyring import KeyKind, Keyring
@@ -13,6 +17,7 @@ from heliograph.ambient.telemetry import Event, Level, Telemetry
 from heliograph.app.credentials import adapter_of, members_of
 from heliograph.app.settings import Settings, secret_of
 from heliograph.delivery.egress import EgressRules, check_rules
+from heliograph.delivery.model import ProviderName
 from heliograph.delivery.provider import Provider
 from heliograph.providers import ADAPTERS
 from heliograph.signing.seal import TenantKeys
@@ -61,40 +66,69 @@ def egress_rules(settings: Settings) -> EgressRules:
     return rules
 
 
-def build_providers(settings: Settings, ring: Keyring) -> Mapping[str, Provider]:
-    """Build the provider of every credential.
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A credential that can deliver.
+
+    Attributes:
+        name: The name of its section.
+        adapter: The adapter that it belongs to.
+        provider: What delivers with it.
+        mark: Equal for equal settings with equal secrets, and for no others. Tells nothing of the secrets.
+        files: The files that its secrets were read from.
+    """
+
+    name: str
+    adapter: ProviderName
+    provider: Provider
+    mark: bytes
+    files: tuple[Path, ...]
+
+
+def build_credentials(settings: Settings, ring: Keyring) -> Mapping[str, Credential]:
+    """Build every credential of the settings, reading its secrets anew.
 
     Raises:
         Malformed: A section could never deliver; the error names the setting.
     """
+    rules = egress_rules(settings)
+    return {name: _credential(name, section, ring, rules) for name, section in settings.providers.items()}
+
+
+def _credential(name: str, section: msgspec.Struct, ring: Keyring, rules: EgressRules) -> Credential:
+    files: list[Path] = []
+    adapter, members = adapter_of(section), members_of(section)
+    mark = hashlib.sha256(msgspec.json.encode((adapter, members), order="deterministic"))
 
     def secret(reference: str) -> Secret:
-        if reference.startswith("key:"):
-            return Secret(base64url.encode(ring.current(reference.removeprefix("key:")).reveal()))
-        return secret_of(reference)
+        kind, _, rest = reference.partition(":")
+        if kind == "key":
+            found = Secret(base64url.encode(ring.current(rest).reveal()))
+        else:
+            found = secret_of(reference)
+        if kind == "file":
+            files.append(Path(rest))
+        mark.update(hashlib.sha256(found.reveal().encode()).digest())
+        return found
 
-    built: dict[str, Provider] = {}
-    for name, section in settings.providers.items():
-        with _named(f"providers.{name}"):
-            built[name] = ADAPTERS[adapter_of(section)].build_from(
-                members_of(section), secret, egress_rules(settings), name
-            )
-    return built
+    with _named(f"providers.{name}"):
+        provider = ADAPTERS[adapter].build_from(members, secret, rules, name)
+    return Credential(name, adapter, provider, mark.digest(), tuple(files))
 
 
-def bind_applications(settings: Settings, providers: Mapping[str, Provider]) -> Mapping[str, Provider]:
+def bind_applications(settings: Settings, credentials: Mapping[str, Credential]) -> Mapping[str, Provider]:
     """Give every application its provider: its credential's, or one with the application's own settings.
 
     Args:
         settings: The settings.
-        providers: What ``build_providers`` made of them.
+        credentials: What ``build_credentials`` made of them.
 
     Raises:
         Malformed: What an application sets for itself could never deliver; the error names the setting.
     """
     bound: dict[str, Provider] = {}
     for app_id, app in settings.apps.items():
-        provider, own = providers[app.provider], app.own()
+        provider, own = credentials[app.provider].provider, app.own()
         if own:
             section = settings.providers[app.provider]
             with _named(f"apps.{app_id}"):

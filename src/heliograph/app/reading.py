@@ -48,7 +48,7 @@ class Loaded(Generic[S]):
 
     def effective(self) -> Iterator[tuple[str, str, str]]:
         """Yield the path, value and source of every setting as it is now; secrets as ``‹secret›``."""
-        for path, value in _leaves(self.settings, ""):
+        for path, value in leaves(self.settings, ""):
             yield path, shown(value), self._source(path)
 
     def _source(self, path: str) -> str:
@@ -303,15 +303,15 @@ def _paths(document: Mapping[str, Any], path: str) -> Iterator[str]:
             yield at
 
 
-def _leaves(section: msgspec.Struct, path: str) -> Iterator[tuple[str, object]]:
+def leaves(section: msgspec.Struct, path: str) -> Iterator[tuple[str, object]]:
     """Yield the path and value of every setting."""
     for field in msgspec.structs.fields(type(section)):
         value = getattr(section, field.name)
         at = f"{path}.{field.name}" if path else field.name
         if isinstance(value, msgspec.Struct):
-            yield from _leaves(value, at)
+            yield from leaves(value, at)
         elif isinstance(value, dict) and any(isinstance(each, msgspec.Struct) for each in value.values()):
             for name, each in value.items():
-                yield from _leaves(each, f"{at}.{name}")
+                yield from leaves(each, f"{at}.{name}")
         else:
             yield at, value

@@ -150,6 +150,20 @@ class EgressSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ] = None
 
 
+class ReloadSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ``[reload]`` section: how a running process learns of new credentials and applications."""
+
+    watch_s: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=3_600,
+            description="Seconds between looks at the settings file and the files of its secrets; a change "
+            "that has rested for one look is read. 0: only on SIGHUP and heliograph reload.",
+        ),
+    ] = 5
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every section."""
 
@@ -166,6 +180,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     worker: WorkerSettings = WorkerSettings()
     egress: EgressSettings = EgressSettings()
     gateway: GatewaySettings = GatewaySettings()
+    reload: ReloadSettings = ReloadSettings()
     providers: Annotated[dict[str, msgspec.Struct], PROVIDER_TABLE] = {}
     apps: Annotated[dict[str, AppSettings], APP_TABLE] = {}
 
@@ -197,11 +212,15 @@ def load(
         Malformed: Something is not a setting, or not of its type; the error names it and repeats no value.
     """
     variables = os.environ if environ is None else environ
-    if file is None and variables.get(FILE_VARIABLE):
-        file = Path(variables[FILE_VARIABLE])
-    loaded = reading.load(Settings, file, variables, command_line)
+    loaded = reading.load(Settings, config_file(file, variables), variables, command_line)
     _check(loaded.settings)
     return loaded
+
+
+def config_file(file: Path | None, environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the settings file: the one given, or the one that ``HELIOGRAPH_CONFIG`` names, or none."""
+    named = (os.environ if environ is None else environ).get(FILE_VARIABLE)
+    return Path(named) if file is None and named else file
 
 
 def secret_of(reference: str, field: str = "", environ: Mapping[str, str] | None = None) -> Secret:

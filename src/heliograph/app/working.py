@@ -77,8 +77,7 @@ async def working(
         )
 
     def provider_of(route: Route) -> Provider | None:
-        application = applications.resolve(route.app_id)
-        return None if application is None else application.provider
+        return applications.provider_of(route, clock.now())
 
     ca_file = settings.egress.ca_file
     carrier = Carrier(

@@ -14,6 +14,7 @@ from heliograph.cli import (
     keys,
     lab,
     registrations,
+    reload,
     serve,
     station,
     stations,
@@ -28,7 +29,7 @@ app = App(
     help="Push notifications that say “wake up” and nothing more.",
     version_flags=["--version"],
 )
-for part in (serve, database, keys, stations, registrations, deliveries, doctor, station, lab, demo):
+for part in (serve, reload, database, keys, stations, registrations, deliveries, doctor, station, lab, demo):
     part.register(app)
 
 

@@ -1,7 +1,7 @@
 """``heliograph doctor``: looks at everything that can be wrong, and says what to do about it."""
 
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,14 +9,18 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from heliograph.app.identity import gateway_identity
-from heliograph.app.opening import bind_applications, build_providers, open_database, open_keyring
+from heliograph.app.opening import bind_applications, build_credentials, open_database, open_keyring
+from heliograph.app.processes import Notice, notices
 from heliograph.app.reading import Loaded
 from heliograph.app.settings import Settings, load
+from heliograph.arkret.gateway.model import AppCount
 from heliograph.arkret.gateway.service.office import Office
 from heliograph.cli.options import Config
 from heliograph.cli.printing import show
+from heliograph.delivery.applications import AppTable
 from heliograph.edge.server import run
 from heliograph.storage.migrations.runner import plan
+from heliograph.wire.instant import format_instant
 
 DISK_FREE_MIN_OCTETS: Final = 256 * 1024 * 1024
 """Less free space than this is soon none: a checkpoint alone may write 32 MB."""
@@ -59,6 +63,7 @@ async def _doctor(config: Path | None, *, everything: bool) -> int:
         ("disk", _disk),
         ("database", _database),
         ("providers", _providers),
+        ("processes", _processes),
     ):
         for finding in await _looked(look, loaded):
             show(f"{name:<10} {'ok   ' if finding.fix is None else 'WRONG'}  {finding.what}")
@@ -118,6 +123,7 @@ async def _database(loaded: Loaded[Settings]) -> list[Finding]:
             stations = await Office(database).stations()
             fix = None if stations else "run: heliograph stations add … for each Station that may push"
             found.append(Finding(f"{len(stations)} Stations trusted", fix))
+            found += _orphans(loaded.settings, await Office(database).app_counts())
         return found
     finally:
         await database.close()
@@ -125,10 +131,43 @@ async def _database(loaded: Loaded[Settings]) -> list[Finding]:
 
 async def _providers(loaded: Loaded[Settings]) -> list[Finding]:
     settings = loaded.settings
-    built = build_providers(settings, open_keyring(settings))
+    built = build_credentials(settings, open_keyring(settings))
     bind_applications(settings, built)
     found = [Finding(f"{name}: its settings can deliver") for name in built]
     if not settings.apps:
         found.append(Finding("no application", 'add [apps."your.app.id"] with its provider'))
     found.extend(Finding(f"application {app_id} → {app.provider}") for app_id, app in settings.apps.items())
     return found
+
+
+def _orphans(settings: Settings, counts: Sequence[AppCount]) -> list[Finding]:
+    """Return the applications that devices are registered for and nobody has configured."""
+    known = AppTable(settings.apps)
+    return [
+        Finding(
+            f"application {count.app_id} has no provider: {count.registrations} registrations cannot be "
+            f"woken, {count.waiting} deliveries are held",
+            f'add [apps."{count.app_id}"], or a glob, with its provider; then: heliograph reload',
+        )
+        for count in counts
+        if known.find(count.app_id) is None
+    ]
+
+
+async def _processes(loaded: Loaded[Settings]) -> list[Finding]:
+    running = notices(loaded.settings.data_dir)
+    return [_process(notice) for notice in running] or [Finding("none runs on this data_dir")]
+
+
+def _process(notice: Notice) -> Finding:
+    who = f"process {notice.pid}, started {format_instant(notice.started_at)}"
+    if notice.reloaded_at is None:
+        return Finding(f"{who}: works with the settings of its start")
+    when = f"{who}: settings read again {format_instant(notice.reloaded_at)}"
+    if notice.ended.problem:
+        return Finding(
+            f"{when} and refused: {notice.ended.problem}", "mend the settings; then: heliograph reload"
+        )
+    if notice.ended.next_start:
+        return Finding(f"{when}; {', '.join(notice.ended.next_start)} wait", "restart it when it suits")
+    return Finding(f"{when} and in force")

@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
 
+from heliograph.delivery.model import Route
 from heliograph.delivery.provider import Provider
+from heliograph.delivery.signal import CONFIG_HOLD_MS
 from heliograph.pushrules.glob import Glob
+from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
 
 T = TypeVar("T")
@@ -19,6 +22,9 @@ APP_ID_CHARACTERS_MAX: Final = 255
 
 GLOBS_MAX: Final = 256
 """Every look-up of an id without an entry of its own tries all of them, and every pair is compared once."""
+
+HELD_MS: Final = 2 * CONFIG_HOLD_MS
+"""Whoever is held is tried again within this time, or is over."""
 
 _WILDCARDS: Final = frozenset("*?")
 
@@ -77,6 +83,7 @@ class Applications:
     def __init__(self, providers: Mapping[str, Provider], default_app: str | None = None) -> None:
         self._table = AppTable(providers)
         self._default = default_app
+        self._held_at: Instant | None = None
 
     def resolve(self, app_id: str | None) -> Application | None:
         """Return the application that a registration names, or the default where it names none."""
@@ -85,6 +92,27 @@ class Applications:
             return None
         provider = self._table.find(wanted)
         return None if provider is None else Application(wanted, provider)
+
+    def provider_of(self, route: Route, now: Instant) -> Provider | None:
+        """Return the provider of a route as applications are now.
+
+        Args:
+            route: Where a delivery goes.
+            now: When that is asked.
+
+        Returns:
+            None where the delivery has to be held: nobody has configured the application, or it has moved to
+            an adapter that cannot know what the device registered.
+        """
+        application = self.resolve(route.app_id)
+        if application is None or application.provider.name != route.provider:
+            self._held_at = now
+            return None
+        return application.provider
+
+    def holds(self, now: Instant) -> bool:
+        """Tell whether deliveries are being held for want of a provider: each is tried once a minute."""
+        return self._held_at is not None and now - self._held_at <= HELD_MS
 
     def exists(self, app_id: str) -> bool:
         """Tell whether an application is configured now."""

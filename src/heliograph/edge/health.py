@@ -27,16 +27,18 @@ CODES: Final = EdgeCodes(
 )
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the process says of itself.
+class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the process says of itself; an empty list is left out.
 
     Attributes:
         status: ``ok``, or ``unavailable`` when a probe failed.
         failed: The names of the probes that failed.
+        notices: What an operator should look at though the process does its work.
     """
 
     status: str
     failed: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,28 @@ class Probe:
     check: Callable[[], Awaitable[None]]
 
 
-def health_system(telemetry: Telemetry, probes: Sequence[Probe], *, metrics: bool = True) -> System:
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that readiness does not depend on and that must not stay unseen.
+
+    Attributes:
+        name: A word that is safe to tell a stranger.
+        holds: Whether it is so now.
+    """
+
+    name: str
+    holds: Callable[[], bool]
+
+
+def health_system(
+    telemetry: Telemetry, probes: Sequence[Probe], notices: Sequence[Notice] = (), *, metrics: bool = True
+) -> System:
     """Return the house's own operations.
 
     Args:
         telemetry: Read by ``/metrics``, told of probes that fail.
         probes: Asked together by ``/readyz``.
+        notices: Told by ``/readyz`` beside them.
         metrics: Whether ``/metrics`` is served here.
 
     Returns:
@@ -70,9 +88,11 @@ def health_system(telemetry: Telemetry, probes: Sequence[Probe], *, metrics: boo
     async def ready(_request: Request) -> Reply:
         failures = await asyncio.gather(*(_failure(probe, telemetry) for probe in probes))
         failed = tuple(name for name in failures if name is not None)
-        if not failed:
+        told = tuple(notice.name for notice in notices if notice.holds())
+        if not failed and not told:
             return Reply(200, b'{"status":"ok"}')
-        return Reply(503, msgspec.json.encode(Health(status="unavailable", failed=failed)))
+        health = Health(status="unavailable" if failed else "ok", failed=failed, notices=told)
+        return Reply(503 if failed else 200, msgspec.json.encode(health))
 
     async def exposed(_request: Request) -> Reply:
         return Reply(200, telemetry.exposition(), content_type=EXPOSITION_TYPE)

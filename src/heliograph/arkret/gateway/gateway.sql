@@ -112,6 +112,18 @@ FROM arkret_installations
 GROUP BY tenant, state
 ORDER BY tenant, state;
 
+-- name: routes_by_app
+SELECT app, COUNT(*) FROM arkret_installations WHERE route IS NOT NULL AND app IS NOT NULL GROUP BY app ORDER BY app;
+
+-- name: waiting_by_app
+SELECT i.app, COUNT(*)
+FROM queue_items q
+JOIN arkret_deliveries d ON d.item_id = q.item_id
+JOIN arkret_installations i ON i.tenant = d.tenant AND i.registration_id = d.registration_id
+WHERE q.state IN ('ready', 'leased') AND q.kind IN ('arkret.deliver', 'arkret.deliver.hardened') AND i.app IS NOT NULL
+GROUP BY i.app
+ORDER BY i.app;
+
 -- name: waiting_by_lane
 SELECT lane, COUNT(*) FROM queue_items WHERE state = 'ready' AND kind = :kind GROUP BY lane;
 

@@ -92,3 +92,12 @@ class Tombstone:
 
 
 HandoffDecision = Replayed | Conflict | Install | Tombstone
+
+
+@dataclass(frozen=True, slots=True)
+class AppCount:
+    """What depends on one application: live registrations, and deliveries that are not over."""
+
+    app_id: str
+    registrations: int
+    waiting: int

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from heliograph.arkret.gateway.model import Installation, InstallationState, RouteEnd
+from heliograph.arkret.gateway.model import AppCount, Installation, InstallationState, RouteEnd
 from heliograph.storage.database import Row, Tx
 from heliograph.storage.queries import load_queries
 from heliograph.wire.instant import Instant
@@ -371,6 +371,14 @@ def registrations(tx: Tx, tenant: str, after: str, limit: int) -> list[Registrat
         )
         for row in rows
     ]
+
+
+def app_counts(tx: Tx) -> list[AppCount]:
+    """Count by application what would be affected by a change of it. Reads whole tables."""
+    routes = {row[0]: row[1] for row in tx.all(_SQL["routes_by_app"])}
+    waiting = {row[0]: row[1] for row in tx.all(_SQL["waiting_by_app"])}
+    apps = sorted(routes.keys() | waiting.keys())
+    return [AppCount(app, routes.get(app, 0), waiting.get(app, 0)) for app in apps]
 
 
 def registration_counts(tx: Tx) -> Mapping[str, Mapping[str, int]]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from heliograph.arkret.gateway import store
+from heliograph.arkret.gateway.model import AppCount
 from heliograph.arkret.gateway.store import DeliveryLine, RegistrationLine, TrustedStation
 from heliograph.queue import store as queue
 from heliograph.storage.database import Database
@@ -39,6 +40,10 @@ class Office:
     async def registration_counts(self) -> Mapping[str, Mapping[str, int]]:
         """Count registrations by Station and state."""
         return await self._database.read(store.registration_counts)
+
+    async def app_counts(self) -> list[AppCount]:
+        """Count live registrations and waiting deliveries by application."""
+        return await self._database.read(store.app_counts)
 
     async def stale_routes(self, current_version: int) -> int:
         """Count the routes that an older master key still seals."""
