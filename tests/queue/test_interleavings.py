@@ -1,9 +1,10 @@
-"""Claims, crashes, cancels and settlements in any order: nothing lost, nothing settled twice."""
+"""Claims, gates, crashes, cancels and settlements in any order: nothing lost, nothing settled twice."""
 
 import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.work import ALL, LEASE_MS, NOW, item
 
 from heliograph.queue import store
+from heliograph.queue.gate import store as gate_store
+from heliograph.queue.gate.decide import Closing, Gate, shut, undecided
 from heliograph.queue.machine import (
     CancelAsked,
     Claimed,
@@ -43,7 +46,8 @@ T = TypeVar("T")
 class Row:
     """What the table of changes says of one item."""
 
-    def __init__(self, now: int, expires_at: int, group: str, fold_key: str | None) -> None:
+    def __init__(self, now: int, expires_at: int, group: str, fold_key: str | None, gate: str) -> None:
+        self.gate = gate
         self.item = Item(State.READY, 0, 0, cancel_requested=False, expires_at=expires_at)
         self.due_at = now
         self.leased_until: int | None = None
@@ -63,6 +67,7 @@ class Row:
             cancel_requested=(self.item.cancel_requested or asked) and made.state is not State.READY,
             expires_at=self.item.expires_at,
         )
+        self.gate = made.gate or self.gate
         if made.state is State.READY:
             self.due_at = made.due_at
         self.leased_until = (
@@ -79,6 +84,7 @@ SIGNALS = st.sampled_from(
         Later("busy"),
         Later("asked", after_ms=5_000),
         Later("throttled", burns_attempt=False),
+        Later("elsewhere", burns_attempt=False, gate="q"),
         FoundExpired(),
     ]
 )
@@ -95,6 +101,7 @@ class Queue(RuleBasedStateMachine):
         self.loop.run(migrate(self.database, now=0))
         self.now = NOW
         self.rows: dict[str, Row] = {}
+        self.gates: dict[str, Gate] = {}
         self.leases: list[Claim] = []  # every lease ever given out: lost ones try to settle as well
         self.number = 0
 
@@ -112,12 +119,19 @@ class Queue(RuleBasedStateMachine):
         group=st.sampled_from(["g", "h"]),
         fold_key=st.sampled_from([None, "f1", "f2"]),
         life_ms=st.sampled_from([10_000, 100_000, 1_000_000]),
+        gate=st.sampled_from(["", "p", "q"]),
     )
-    def enqueue(self, lane: str, group: str, fold_key: str | None, life_ms: int) -> None:
+    def enqueue(self, lane: str, group: str, fold_key: str | None, life_ms: int, gate: str) -> None:
         self.number += 1
         expires_at = self.now + life_ms
         new = item(
-            self.number, lane=lane, group=group, fold_key=fold_key, due_at=self.now, expires_at=expires_at
+            self.number,
+            lane=lane,
+            group=group,
+            fold_key=fold_key,
+            due_at=self.now,
+            expires_at=expires_at,
+            gate=gate or None,
         )
 
         added = self.transact(store.enqueue, [new], self.now)
@@ -128,7 +142,7 @@ class Queue(RuleBasedStateMachine):
         )
         assert added == (set() if joined else {new.item_id})
         if not joined:
-            self.rows[new.item_id] = Row(self.now, expires_at, group, fold_key)
+            self.rows[new.item_id] = Row(self.now, expires_at, group, fold_key, gate)
 
     @rule(limit=st.integers(1, 6))
     def claim(self, limit: int) -> None:
@@ -137,16 +151,33 @@ class Queue(RuleBasedStateMachine):
             for name, row in self.rows.items()
             if row.item.state is State.READY and row.due_at <= self.now
         }
+        through = {name for name in due if self.rows[name].gate not in self.gates}
+        over = {name for name in due - through if self.rows[name].item.expires_at <= self.now}
+        ajar = {name for name, gate in self.gates.items() if gate.closed_until <= self.now}
 
         claims = self.loop.run(self.database.claim(store.claim, KINDS, limit, self.now, LEASE_MS))
 
-        names = [claim.item_id for claim in claims]
-        assert len(set(names)) == len(names) == min(limit, len(due))
-        assert set(names) <= due
+        names = {claim.item_id for claim in claims}
+        probes = {claim.item_id for claim in claims if claim.probe}
+        assert len(names) == len(claims) <= limit
+        assert names <= through | over | probes
+        assert probes <= due - through - over
+        assert {self.rows[name].gate for name in probes} <= ajar
+        assert len({self.rows[name].gate for name in probes}) == len(probes)
+        assert len(names & through) == min(limit - len(names - through), len(through))
+        if not over and len(names) < limit:
+            assert {self.rows[name].gate for name in probes} == {
+                self.rows[name].gate for name in due - through if self.rows[name].gate in ajar
+            }
         for claim in claims:
             row = self.rows[claim.item_id]
             row.happens(Claimed(), self.now)
             assert (claim.attempt, claim.revision) == (row.item.attempt, row.item.revision)
+            assert claim.gate == row.gate
+            if claim.probe:
+                self.gates[row.gate] = replace(
+                    self.gates[row.gate], closed_until=self.now + LEASE_MS, probe=claim.item_id
+                )
         self.leases += claims
 
     @rule(data=st.data(), signal=SIGNALS)
@@ -178,6 +209,41 @@ class Queue(RuleBasedStateMachine):
 
         if made is not None:
             self.rows[claim.item_id].happens(Released(), self.now)
+
+    @rule(data=st.data(), at_least_ms=st.sampled_from([0, 3_000]))
+    def shut_gate(self, data: st.DataObject, at_least_ms: int) -> None:
+        """By whoever came through it, however long ago."""
+        through = [claim for claim in self.leases if claim.gate]
+        if not through:
+            return
+        claim = data.draw(st.sampled_from(through))
+        closing = Closing("full", 2_000, 8_000, at_least_ms)
+
+        self.transact(gate_store.shut, claim.gate, closing, claim.item_id, self.now)
+
+        known = self.gates.get(claim.gate)
+        self.gates[claim.gate] = shut(known, claim.gate, closing, claim.item_id, self.now)
+
+    @rule(data=st.data(), works=st.booleans())
+    def probe_ends(self, data: st.DataObject, works: bool) -> None:
+        """Only the probe opens a gate; whoever else says that it works speaks of another time."""
+        through = [claim for claim in self.leases if claim.gate]
+        if not through:
+            return
+        claim = data.draw(st.sampled_from(through))
+        gate = self.gates.get(claim.gate)
+        is_probe = gate is not None and gate.probe == claim.item_id
+
+        if works:
+            assert self.transact(gate_store.passed, claim.gate, claim.item_id) == is_probe
+        else:
+            self.transact(gate_store.undecided, claim.gate, claim.item_id, self.now)
+
+        if gate is not None and is_probe:
+            if works:
+                del self.gates[claim.gate]
+            else:
+                self.gates[claim.gate] = undecided(gate, claim.item_id, self.now)
 
     @rule(ms=st.sampled_from([1, 1_000, 8_000, LEASE_MS]))
     def time_passes(self, ms: int) -> None:
@@ -235,11 +301,13 @@ class Queue(RuleBasedStateMachine):
         if not hasattr(self, "database"):
             return
         stored = self.loop.run(self.database.read(lambda tx: tx.all(ALL)))
+        gates = self.loop.run(self.database.read(gate_store.gates))
 
         assert [tuple(row) for row in stored] == [
             (name, row.item.state.value, row.item.attempt, row.item.revision)
             for name, row in sorted(self.rows.items())
         ]
+        assert gates == [gate for _, gate in sorted(self.gates.items())]
         assert all(row.item.attempt <= POLICY.max_attempts for row in self.rows.values())
         assert all(row.ends <= 1 for row in self.rows.values())
 

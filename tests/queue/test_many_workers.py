@@ -7,6 +7,8 @@ from tests.postgres_server import PostgresServer
 from tests.work import LEASE_MS, NOW, Performer, items, runner, states
 
 from heliograph.queue import store
+from heliograph.queue.gate import store as gates
+from heliograph.queue.gate.decide import Closing
 from heliograph.queue.machine import Delivered, Signal, State
 from heliograph.queue.model import Claim
 from heliograph.storage.migrations.runner import migrate
@@ -36,6 +38,23 @@ async def test_twenty_claimers_never_share_an_item(postgres_url: str) -> None:
 
     assert len(set(taken)) == len(taken) == 2_000 - len(left)
     assert sum(bool(haul) for haul in hauls) > 1
+
+
+async def test_of_twenty_that_try_a_gate_at_once_one_does(postgres_url: str) -> None:
+    """They see the same gate ajar at the same moment, and each would take something else."""
+    first = await PostgresDatabase.open(postgres_url)
+    await migrate(first, now=0)
+    await first.transact(store.enqueue, items(100, gate="g"), NOW)
+    await first.transact(gates.shut, "g", Closing("full", 1_000, 1_000), "somebody", NOW)
+    others = [await PostgresDatabase.open(postgres_url) for _ in range(19)]
+
+    hauls = await asyncio.gather(
+        *(database.claim(store.claim, ["k"], 17, NOW + 1_000, LEASE_MS) for database in [first, *others])
+    )
+    for database in [first, *others]:
+        await database.close()
+
+    assert [claim.probe for haul in hauls for claim in haul] == [True]
 
 
 async def test_two_runners_share_the_work(postgres_url: str) -> None:

@@ -15,7 +15,10 @@ from heliograph.storage.sqlite import SqliteDatabase
 
 pytestmark = pytest.mark.anyio
 
-SQL = load_queries("heliograph.queue", "queue.sql")
+SQL = {
+    **load_queries("heliograph.queue", "queue.sql"),
+    **load_queries("heliograph.queue.claiming", "claiming.sql"),
+}
 
 SETTLEMENT = {
     "item_id": "item-000001",
@@ -29,11 +32,19 @@ SETTLEMENT = {
 }
 
 STATEMENTS: dict[str, tuple[dict[str, Any], set[str]]] = {
-    "lanes": ({"kind": "k", "after": "", "lanes": 9}, {"queue_items_ready"}),
+    "pairs": (
+        {"kind": "k", "after_gate": "", "after_lane": "", "pairs": 9},
+        {"queue_items_ready"},
+    ),
     "claim": (
-        {"lanes": json.dumps([["k", "a"]]), "share": 9, "room": 9, "now": NOW, "leased_until": NOW},
+        {"pairs": json.dumps([["k", "", "a"]]), "share": 9, "room": 9, "now": NOW, "leased_until": NOW},
         {"queue_items_ready", "KEY"},
     ),
+    "claim_over": (
+        {"pairs": json.dumps([["k", "", "a"]]), "share": 9, "room": 9, "now": NOW, "leased_until": NOW},
+        {"queue_items_ready", "KEY"},
+    ),
+    "move": ({"gate": "g", "item_id": "item-000001", "revision": 1}, {"KEY"}),
     "held": ({"item_ids": json.dumps(["item-000001"])}, {"KEY"}),
     "settle": ({"changes": json.dumps([SETTLEMENT])}, {"KEY"}),
     "overdue": ({"now": NOW, "after_until": 0, "after_item_id": "", "limit": 9}, {"queue_items_leased"}),
@@ -57,6 +68,9 @@ async def test_each_hot_statement_searches_by_its_index(database: Database, know
     plans = {
         name: await database.read(plan, sqlite, SQL[name], params) for name, (params, _) in STATEMENTS.items()
     }
+
+    for hopping in ("pairs", "oldest"):
+        plans[hopping][0].discard("KEY")  # one database looks up the rest of each row that it comes to
 
     assert plans == {name: (indexes, []) for name, (_, indexes) in STATEMENTS.items()}
 

@@ -56,7 +56,7 @@ class State(StrEnum):
         return self not in (State.READY, State.LEASED)
 
 
-def _check_reason(reason: str) -> None:
+def check_reason(reason: str) -> None:
     """Refuse a reason that is not a short stable code: it reaches logs, metrics and operators."""
     if _REASON.fullmatch(reason) is None:
         raise ValueError("a reason is a code of at most 64 lower-case letters, digits and underscores")
@@ -74,7 +74,7 @@ class RouteGone:
     reason: str
 
     def __post_init__(self) -> None:
-        _check_reason(self.reason)
+        check_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Refused:
     reason: str
 
     def __post_init__(self) -> None:
-        _check_reason(self.reason)
+        check_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,16 @@ class Later:
         after_ms: The shortest pause that the far side asked for; our own backoff may be longer.
         burns_attempt: False when the attempt says nothing about this item, as when a whole credential
             is throttled; such pauses are bounded by the item's expiry alone.
+        gate: The gate that the item waits behind from now on; None leaves it where it is.
     """
 
     reason: str
     after_ms: int | None = None
     burns_attempt: bool = True
+    gate: str | None = None
 
     def __post_init__(self) -> None:
-        _check_reason(self.reason)
+        check_reason(self.reason)
         if self.after_ms is not None and self.after_ms < 0:
             raise ValueError("after_ms must not be negative")
 
@@ -273,6 +275,7 @@ class Change:
             provider's reason behind ``attempts_exhausted``.
         signal: What the handler said, when an attempt ended by its word. A handler may return its own
             subclass of a signal and find it again here, in the settling transaction.
+        gate: The gate that the item waits behind from now on; None leaves it where it is.
     """
 
     state: State
@@ -281,6 +284,7 @@ class Change:
     attempt: int
     cause: str | None = None
     signal: Signal | None = field(default=None, compare=False, repr=False)
+    gate: str | None = None
 
 
 class ImpossibleChange(Exception):  # noqa: N818 - a bug, named for what was asked
@@ -339,6 +343,7 @@ def change(item: Item, happening: Happening, policy: Policy, now: Instant, fract
         attempt=_attempt_after(item, cue, gives_back=cue is Cue.LATER and not burns),
         cause=own_reason if target.reason else None,
         signal=happening if isinstance(happening, Delivered | RouteGone | Refused | Later) else None,
+        gate=happening.gate if isinstance(happening, Later) else None,
     )
 
 

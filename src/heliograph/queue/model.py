@@ -37,6 +37,7 @@ class NewItem:
         group: The cancel key, for work that may be called off together.
         expires_at: From this instant on it is worth nothing; by default ``LIFE_MS`` after it is due.
         fold_key: Equal keys mean equal work: it joins an item that waits unclaimed instead of adding one.
+        gate: What it needs together with others and may have to wait for; None needs nothing.
     """
 
     item_id: str
@@ -47,9 +48,10 @@ class NewItem:
     group: str | None = None
     expires_at: Instant | None = None
     fold_key: str | None = None
+    gate: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("item_id", "kind", "lane", "reference", "group", "fold_key"):
+        for name in ("item_id", "kind", "lane", "reference", "group", "fold_key", "gate"):
             text = getattr(self, name)
             if text is not None and not 0 < len(text) <= KEY_CHARACTERS_MAX:
                 raise ValueError(f"{name} must have 1 to {KEY_CHARACTERS_MAX} characters")
@@ -70,6 +72,8 @@ class Claim:
         leased_until: When somebody else may take it over.
         created_at: When it was enqueued.
         expires_at: From this instant on it is worth nothing.
+        gate: The gate that it came through; empty for none.
+        probe: It is the one item that tries its gate now; nothing else comes through meanwhile.
     """
 
     item_id: str
@@ -82,6 +86,8 @@ class Claim:
     leased_until: Instant
     created_at: Instant
     expires_at: Instant
+    gate: str = ""
+    probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +95,11 @@ class Round:
     """How far a round through all lanes has come. Keep it between claims; an empty one is a new round.
 
     Attributes:
-        marks: For each kind the lane that was visited last, or None when all were.
+        marks: For each kind the gate and the lane that were visited last, or None when all were.
         taken: How many items the claims of this round have taken.
     """
 
-    marks: Mapping[str, str | None] = field(default_factory=dict)
+    marks: Mapping[str, tuple[str, str] | None] = field(default_factory=dict)
     taken: int = 0
 
 

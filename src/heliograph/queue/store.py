@@ -6,20 +6,17 @@ Every function is synchronous and takes a ``Tx``. What makes it safe:
   still leased under the revision that was claimed. Whoever lost a lease can say what it likes. Clocks
   decide when a lease may be taken over, never who may write, so a skewed clock costs time and nothing
   else.
-- **The lanes.** A claim takes from each lane (a tenant, say) an equal share, and what small lanes leave
-  goes to the large ones. It finds the lanes by hopping along the index from lane to lane, so a million
-  items in one lane cost it one hop. It visits at most ``LANES_VISITED_MAX`` lanes of a kind and no more
-  lanes than it has room for; the next claim goes on from there, so in a round each lane has its turn.
+- **The lanes and the gates.** How claims are shared out is told in ``queue.claiming.store``.
 - **The expiry.** Every item has one. An item that is past it when it is claimed is not performed: the
   claim says so by ``expires_at`` and the runner ends it. So no index on expiries is needed.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from heliograph.queue.claiming.store import claim, claim_round
 from heliograph.queue.machine import (
     Change,
     ImpossibleChange,
@@ -32,7 +29,6 @@ from heliograph.queue.machine import (
     change,
 )
 from heliograph.queue.model import (
-    CLAIM_ITEMS_MAX,
     LIFE_MS,
     Canceled,
     Claim,
@@ -43,8 +39,7 @@ from heliograph.queue.model import (
     Round,
     Swept,
 )
-from heliograph.queue.pace import check_lease
-from heliograph.storage.database import Row, Tx, Value
+from heliograph.storage.database import Tx, Value
 from heliograph.storage.queries import load_queries
 from heliograph.wire.instant import Instant
 
@@ -75,14 +70,8 @@ __all__ = [
 
 _SQL: Final = load_queries("heliograph.queue", "queue.sql")
 
-LANES_VISITED_MAX: Final = 256
-"""Lanes of one kind that one claim looks at. A hop costs a few microseconds."""
-
-PASSES_MAX: Final = 3
-"""How often a claim hands round what is left. After the second round only lanes with plenty are left."""
-
 PAGE_ITEMS_MAX: Final = 1_000
-"""Rows of one page of a sweep, a prune or a listing, for the reason above."""
+"""Rows of one page of a sweep, a prune or a listing: one transaction must not keep the others waiting."""
 
 
 def _json(value: object) -> str:
@@ -106,6 +95,7 @@ def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
             "item_id": item.item_id,
             "kind": item.kind,
             "lane": item.lane,
+            "gate": item.gate or "",
             "group_key": item.group,
             "reference": item.reference,
             "fold_key": item.fold_key,
@@ -120,109 +110,13 @@ def enqueue(tx: Tx, items: Sequence[NewItem], now: Instant) -> set[str]:
     return {item_id for (item_id,) in added}
 
 
-def claim(tx: Tx, kinds: Sequence[str], limit: int, now: Instant, lease_ms: int) -> list[Claim]:
-    """Lease work that is due, beginning with the first lanes; see ``claim_round``."""
-    return claim_round(tx, kinds, limit, now, lease_ms, place=Round()).claims
-
-
-def claim_round(
-    tx: Tx,
-    kinds: Sequence[str],
-    limit: int,
-    now: Instant,
-    lease_ms: int,
-    *,
-    place: Round,
-) -> Claimed:
-    """Lease work that is due, an equal share from each lane.
-
-    In a lane the item that has been due longest comes first, then the lower id. The attempt and the
-    revision of each item grow by one. Run it through ``Database.claim``.
-
-    Args:
-        tx: The transaction.
-        kinds: Which kinds of work; when slots are fewer than lanes the earlier kinds come first.
-        limit: How many items at most; no more than ``CLAIM_ITEMS_MAX`` are taken.
-        now: The present instant.
-        lease_ms: How long the lease lasts.
-        place: How far the last claim came.
-
-    Returns:
-        The leases and how far this claim came.
-
-    Raises:
-        Malformed: The lease is not within the limits.
-    """
-    check_lease(lease_ms)
-    limit = min(limit, CLAIM_ITEMS_MAX)
-    if limit < 1:
-        return Claimed([], place, more=True)
-    due, marks = _survey(tx, kinds, limit, now, place)
-    rows: list[Row] = []
-    for _ in range(PASSES_MAX):
-        room = limit - len(rows)
-        if not due or not room:
-            break
-        share = max(1, room // len(due))
-        taken = tx.all(
-            _SQL["claim"],
-            {
-                "lanes": _json(due),
-                "share": share,
-                "room": room,
-                "now": now,
-                "leased_until": now + lease_ms,
-            },
-        )
-        rows += taken
-        tally = Counter((kind, lane) for _id, kind, lane, *_rest in taken)
-        due = [pair for pair in due if tally[pair] >= share]
-    rows.sort(key=lambda row: (row[10], row[0]))
-    claims = [Claim(*row[:10]) for row in rows]
-
-    over = all(mark is None for mark in marks.values())
-    if over and not place.marks:
-        return Claimed(claims, Round(), more=bool(due) or len(rows) == limit)
-    taken_in_round = place.taken + len(rows)
-    if over:
-        return Claimed(claims, Round(), more=taken_in_round > 0)
-    return Claimed(claims, Round(marks, taken_in_round), more=True)
-
-
-def _survey(
-    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, place: Round
-) -> tuple[list[tuple[str, str]], dict[str, str | None]]:
-    """Find the next lanes with due work, and where the search of each kind came to."""
-    found: list[tuple[str, str]] = []
-    marks: dict[str, str | None] = {}
-    for kind in kinds:
-        start = place.marks.get(kind, "")
-        if start is None:
-            marks[kind] = None
-            continue
-        visited = _lanes(tx, kind, start, now)
-        room = limit - len(found)
-        due = [lane for lane, is_due in visited if is_due]
-        found += [(kind, lane) for lane in due[:room]]
-        if len(due) > room:
-            marks[kind] = due[room - 1] if room else start
-        else:
-            marks[kind] = visited[-1][0] if len(visited) == LANES_VISITED_MAX else None
-    return found, marks
-
-
-def _lanes(tx: Tx, kind: str, after: str, now: Instant) -> list[tuple[str, bool]]:
-    """List the next lanes that have waiting items, and whether one is due."""
-    rows = tx.all(_SQL["lanes"], {"kind": kind, "after": after, "lanes": LANES_VISITED_MAX})
-    return [(lane, first_due_at is not None and first_due_at <= now) for lane, first_due_at in rows]
-
-
 def settle(tx: Tx, claim: Claim, change: Change, now: Instant) -> bool:
     """Write what became of a claim, if the fence holds.
 
     Returns:
         False when the item is no longer leased under this claim; nothing was written.
     """
+    _move(tx, claim, change)
     return tx.run(_SQL["settle"], {"changes": _json([_settlement(claim, change, now)])}) == 1
 
 
@@ -254,10 +148,17 @@ def settle_all(tx: Tx, endings: Sequence[Ending], now: Instant) -> list[Change |
         item = Item(State.LEASED, lease.attempt, lease.revision, cancel_requested, lease.expires_at)
         decided = change(item, ending.happening, ending.policy, now, ending.fraction)
         changes.append(decided)
+        _move(tx, lease, decided)
         rows.append(_settlement(lease, decided, now))
     if rows:
         tx.run(_SQL["settle"], {"changes": _json(rows)})
     return changes
+
+
+def _move(tx: Tx, claim: Claim, change: Change) -> None:
+    """Let an item wait behind another gate; too rare to be a part of every settlement."""
+    if change.gate is not None and change.gate != claim.gate:
+        tx.run(_SQL["move"], {"gate": change.gate, "item_id": claim.item_id, "revision": claim.revision})
 
 
 def _settlement(claim: Claim, change: Change, now: Instant) -> dict[str, Value]:
@@ -307,7 +208,7 @@ def sweep(
         _SQL["overdue"],
         {"now": now, "after_until": after[0], "after_item_id": after[1], "limit": min(limit, PAGE_ITEMS_MAX)},
     )
-    claims = [Claim(*row[:10]) for row in rows]
+    claims = [Claim(*row) for row in rows]
     ours = [lease for lease in claims if lease.kind in policies]
     changes = settle_all(tx, [Ending(lease, LeaseExpired(), policies[lease.kind]) for lease in ours], now)
     settled = [(lease, made) for lease, made in zip(ours, changes, strict=True) if made is not None]

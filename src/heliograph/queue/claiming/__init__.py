@@ -1,0 +1,1 @@
+"""Taking work: which lanes, which gates, how much of each."""

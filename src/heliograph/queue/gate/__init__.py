@@ -1,0 +1,1 @@
+"""Gates: whatever waits behind a closed one is not claimed."""
