@@ -64,7 +64,7 @@ def test_an_application_may_set_some_of_its_adapter_s_settings_for_itself(tmp_pa
     assert bound["com.example.web"] is built["browsers"].provider
     assert bound["com.example.*"] is built["stub"].provider
     assert bound["com.example.other"] is not built["stub"].provider
-    assert bound["com.example.other"].name == "stub"
+    assert bound["com.example.other"].credential == "stub"
 
 
 def test_what_an_application_sets_for_itself_is_judged_by_its_adapter(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Level, LogFormat, Telemetry
+from heliograph.app.in_force import AppInForce, CredentialInForce, InForce
 from heliograph.app.opening import KEYS, bind_applications, build_credentials, open_keyring
 from heliograph.app.processes import Notice, is_within_reach, notices, posted
 from heliograph.app.reloading import Cause, FileWatch, Reloaded, Reloader, marks_of
@@ -36,6 +37,9 @@ provider = "stub"
 """
 
 
+WORKS = InForce({"a": CredentialInForce("stub", "00")}, {"com.x": AppInForce("a", "")})
+
+
 class Bench:
     """A settings file, a key file, and a reloader over them."""
 
@@ -49,14 +53,14 @@ class Bench:
         credentials = build_credentials(settings, open_keyring(settings))
         self.applications = Applications(bind_applications(settings, credentials))
         self.telemetry = Telemetry(Level.ERROR, LogFormat.JSON)
-        self.told: list[Reloaded] = []
+        self.told: list[tuple[InForce, Reloaded | None]] = []
         self.reloader = Reloader(
             read=self.read,
             settings=settings,
             credentials=credentials,
             applications=self.applications,
             telemetry=self.telemetry,
-            told=self.told.append,
+            told=lambda works, ended: self.told.append((works, ended)),
         )
 
     def write(self, text: str) -> None:
@@ -88,7 +92,7 @@ async def test_a_new_credential_and_its_application_are_in_force_at_once(bench: 
     assert ended == Reloaded(changes=("application com.second.* added", "credential second added"))
     assert bench.provider("com.second.app") is bench.reloader.credentials["second"].provider
     assert bench.provider("com.example.web") is web
-    assert bench.told == [ended]
+    assert bench.told == [(bench.reloader.in_force, ended)]
     assert bench.telemetry.value("heliograph_settings_reloads_total", outcome="in_force") == 1
 
 
@@ -195,15 +199,16 @@ def test_a_process_is_seen_while_it_lives_and_no_longer(tmp_path: Path) -> None:
     """What a killed one left behind is cleared away by whoever looks."""
     notice = Notice(os.getpid(), "h.toml", 1)
     with posted(tmp_path, notice) as board:
-        board.reloaded(Reloaded(problem="x" * 100), 2)
-        board.reloaded(Reloaded(changes=("credential a added",)), 3)
+        board.tell(InForce(), Reloaded(problem="x" * 100), 2)
+        board.tell(WORKS, Reloaded(changes=("credential a added",)), 3)
+        board.tell(WORKS, None, 4)
         seen = notices(tmp_path)
         stranger = Notice(os.getppid(), "h.toml", 1)
         reach = is_within_reach(tmp_path, notice), is_within_reach(tmp_path, stranger)
     left = tmp_path / "run" / "1-1.json"
     left.write_text("{}")
 
-    assert seen == [Notice(os.getpid(), "h.toml", 1, 2, 3, Reloaded(changes=("credential a added",)))]
+    assert seen == [Notice(os.getpid(), "h.toml", 1, 2, 3, Reloaded(changes=("credential a added",)), WORKS)]
     assert reach == (True, False)
     assert notices(tmp_path) == []
     assert not left.exists()
@@ -214,7 +219,7 @@ def test_a_directory_that_cannot_be_written_is_no_reason_not_to_run(tmp_path: Pa
     (tmp_path / "run").write_text("in the way")
 
     with posted(tmp_path, Notice(1, "", 1)) as board:
-        board.reloaded(Reloaded(), 2)
+        board.tell(InForce(), Reloaded(), 2)
     assert notices(tmp_path) == []
 
 

@@ -14,7 +14,7 @@ from tests.providers.cases import HERE, answer_rows
 from heliograph.delivery.egress import EgressRules
 from heliograph.delivery.exchange import Answer, Ask, Loss, Lost
 from heliograph.delivery.model import Counts, Delivery, Outcome, Verdict, Wakeup, WakeupKind
-from heliograph.delivery.provider import Provider
+from heliograph.delivery.provider import Probe, Provider
 from heliograph.delivery.retry_after import RETRY_AFTER_MS_MAX, RETRY_AFTER_MS_MIN
 from heliograph.providers import ADAPTERS
 from heliograph.wire.malformed import Malformed
@@ -29,6 +29,7 @@ PUSH_KEYS: Mapping[str, Callable[[], Secret]] = {
     "webpush": deliveries.push_key,
 }
 ASKS_MAX = 3
+ASKS_PROBED_MAX = 8
 RETRIABLE = {Outcome.THROTTLED_TARGET, Outcome.THROTTLED_APP, Outcome.TRANSIENT}
 
 
@@ -187,3 +188,32 @@ def test_the_type_of_a_wakeup_can_hold_nothing_but_the_allow_list() -> None:
 def test_it_has_golden_cases(name: str) -> None:
     """Answers and payloads, as data."""
     assert {path.name for path in (HERE / name / "cases").iterdir()} >= {"answers.json", "payloads.json"}
+
+
+@every_adapter
+def test_it_proves_its_credential_and_tells_who_it_is_without_a_secret(name: str) -> None:
+    """Whatever is heard, the probe ends in a verdict; what is wrong comes with something to do."""
+    provider = built(name)
+    assert isinstance(provider, Probe)
+
+    heards: list[Answer | Lost] = [Answer(200, {}, b"{}"), Answer(403, {}, b""), *map(Lost, Loss)]
+    for reach in (False, True):
+        for heard in heards:
+            verdict, asks = probed(provider, heard, reach=reach)
+            assert len(asks) <= ASKS_PROBED_MAX
+            assert bool(provider.advice(verdict)) == (verdict.outcome is not Outcome.ACCEPTED)
+    assert deliveries.VAPID_SCALAR not in str(provider.identity())
+
+
+def probed(provider: Probe, heard: Answer | Lost, *, reach: bool) -> tuple[Verdict, list[Ask]]:
+    asks: list[Ask] = []
+    probe = provider.probe(moment(), reach=reach)
+    try:
+        ask = next(probe)
+        while True:
+            asks.append(ask)
+            ask = probe.send(heard)
+    except StopIteration as end:
+        verdict = end.value
+        assert isinstance(verdict, Verdict)
+        return verdict, asks

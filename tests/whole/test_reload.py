@@ -12,7 +12,17 @@ from tests.arkret import make
 from tests.whole.process import command, free_port, serving, write_settings
 from tests.whole.test_process import PEN, arrived, installed, now, trust
 
+_DONE = ("deliveries", "list", "--state", "done", "--json")
+
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+
+async def over(config: Path, count: int) -> None:
+    """Wait until deliveries are not only sent but settled."""
+    async with asyncio.timeout(30):
+        done = ""
+        while len(done.splitlines()) < count:
+            done = (await command(*_DONE, "--config", str(config)))[1]
 
 
 async def test_a_credential_is_rotated_refused_and_removed_while_the_process_serves(tmp_path: Path) -> None:
@@ -39,8 +49,10 @@ async def test_a_credential_is_rotated_refused_and_removed_while_the_process_ser
             mended = await command("reload", "--config", str(config))
             await process.post(PEN.notify(make.notify_body(), "key-3", now()))
             await arrived(second, 2)
+            await over(config, 3)
 
             config.write_text(before.replace("com.example.app", "com.example.other"))
+            plan = await command("providers", "plan", "--json", "--config", str(config))
             removed = await command("reload", "--config", str(config))
             _, answer = await process.post(PEN.notify(make.notify_body(), "key-4", now()))
             doctor = await command("doctor", "--config", str(config))
@@ -53,6 +65,20 @@ async def test_a_credential_is_rotated_refused_and_removed_while_the_process_ser
     assert refused[0] != 0
     assert "names a provider that has no section; did you mean stub?" in refused[1]
     assert mended[0] == 0
+    assert [json.loads(line) for line in plan[1].splitlines()] == [
+        {"change": "application com.example.app removed"},
+        {"change": "application com.example.other added"},
+        {"change": "application x removed"},
+        {"change": "credential stub replaced"},
+        {
+            "app_id": "com.example.app",
+            "registrations": 1,
+            "waiting": 0,
+            "before": "stub",
+            "after": None,
+            "effect": "held: no provider",
+        },
+    ]
     assert "application com.example.app removed" in removed[1]
     assert answer["outcomes"][0]["gateway_status"] == "rejected"
     assert "application com.example.app has no provider: 1 registrations cannot be woken" in doctor[1]

@@ -171,6 +171,8 @@ async def running(
             telemetry=telemetry,
             told=None if source is None else source.told,
         )
+        if source is not None and source.told is not None:
+            source.told(reloader.in_force, None)
         await stack.enter_async_context(watching(reloader, source, clock))
         upkeep = Upkeep(
             database=database,

@@ -14,11 +14,12 @@ from typing import Final, final
 
 import msgspec
 
+from heliograph.app.in_force import InForce
 from heliograph.app.reloading import Reloaded
 from heliograph.wire.instant import Instant
 
-NOTICE_OCTETS_MAX: Final = 16 * 1024
-"""A notice names some settings and credentials; what is longer is cut by whoever writes it."""
+NOTICE_OCTETS_MAX: Final = 4 * 1024 * 1024
+"""A notice names every credential and application; a settings file has at most one quarter of this."""
 
 LINES_MAX: Final = 64
 """Changes that a notice names."""
@@ -35,6 +36,7 @@ class Notice:
         reloads: How often it has read its settings again.
         reloaded_at: When it last did.
         ended: How that ended.
+        in_force: The credentials and applications that it works with.
     """
 
     pid: int
@@ -43,6 +45,7 @@ class Notice:
     reloads: int = 0
     reloaded_at: Instant | None = None
     ended: Reloaded = Reloaded()  # noqa: RUF009 - frozen
+    in_force: InForce = InForce()  # noqa: RUF009 - frozen
 
 
 @final
@@ -54,10 +57,14 @@ class NoticeBoard:
         self._notice = notice
         self._write()
 
-    def reloaded(self, ended: Reloaded, now: Instant) -> None:
-        """Tell how a reload ended."""
-        ended = replace(ended, changes=ended.changes[:LINES_MAX])
-        self._notice = replace(self._notice, reloads=self._notice.reloads + 1, reloaded_at=now, ended=ended)
+    def tell(self, in_force: InForce, ended: Reloaded | None, now: Instant) -> None:
+        """Tell what is in force, and how a reload ended if it is the end of one."""
+        self._notice = replace(self._notice, in_force=in_force)
+        if ended is not None:
+            ended = replace(ended, changes=ended.changes[:LINES_MAX])
+            self._notice = replace(
+                self._notice, reloads=self._notice.reloads + 1, reloaded_at=now, ended=ended
+            )
         self._write()
 
     def _write(self) -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from heliograph.ambient.clock import Clock
 from heliograph.ambient.telemetry import TEXT_CHARACTERS_MAX, Event, Telemetry
+from heliograph.app.in_force import InForce, changes, in_force
 from heliograph.app.opening import Credential, bind_applications, build_credentials, open_keyring
 from heliograph.app.reading import leaves
 from heliograph.app.settings import Settings
@@ -55,6 +56,10 @@ class Reloaded:
     next_start: tuple[str, ...] = ()
 
 
+Told: TypeAlias = Callable[[InForce, Reloaded | None], None]
+"""Is told what is in force, and how the reload ended that it is the end of, if it is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where the settings of a process came from, and who wants to know of reloads.
@@ -62,12 +67,12 @@ class Source:
     Attributes:
         read: Reads them again as they were read at the start.
         file: The settings file, if there is one.
-        told: Called with the end of every reload.
+        told: Called with what is in force, at the start and with the end of every reload.
     """
 
     read: Callable[[], Settings]
     file: Path | None = None
-    told: Callable[[Reloaded], None] | None = None
+    told: Told | None = None
 
 
 @final
@@ -80,7 +85,7 @@ class Reloader:
         credentials: What was built from them.
         applications: What everybody looks applications up in.
         telemetry: Told of every reload.
-        told: Called with the end of every reload.
+        told: Called with what is in force and the end of every reload.
     """
 
     def __init__(
@@ -91,7 +96,7 @@ class Reloader:
         credentials: Mapping[str, Credential],
         applications: Applications,
         telemetry: Telemetry,
-        told: Callable[[Reloaded], None] | None = None,
+        told: Told | None = None,
     ) -> None:
         self._read = read
         self._settings = settings
@@ -110,6 +115,11 @@ class Reloader:
     def credentials(self) -> Mapping[str, Credential]:
         """The credentials in force, by name."""
         return self._credentials
+
+    @property
+    def in_force(self) -> InForce:
+        """What is in force, told without a secret."""
+        return in_force(self._settings, self._credentials)
 
     async def reload(self, cause: Cause) -> Reloaded:
         """Read the settings again and put what may change at run time in force; or change nothing."""
@@ -130,7 +140,7 @@ class Reloader:
         credentials = {name: _kept(self._credentials.get(name), new) for name, new in built.items()}
         self._applications.replace(bind_applications(settings, credentials))
         ended = Reloaded(
-            changes=tuple(changes(self._credentials, credentials, self._settings, settings)),
+            changes=tuple(changes(self.in_force, in_force(settings, credentials))),
             next_start=next_start(self._settings, wanted),
         )
         self._settings, self._credentials = settings, credentials
@@ -147,35 +157,7 @@ class Reloader:
         for path in ended.next_start:
             self._telemetry.event(Event.SETTING_WAITS, setting=path[:TEXT_CHARACTERS_MAX])
         if self._told is not None:
-            self._told(ended)
-
-
-def changes(
-    before: Mapping[str, Credential],
-    after: Mapping[str, Credential],
-    settings_before: Settings,
-    settings_after: Settings,
-) -> list[str]:
-    """Tell what is different between two sets of credentials and applications, one line each."""
-    lines = [
-        *(f"credential {name} added" for name in after if name not in before),
-        *(f"credential {name} removed" for name in before if name not in after),
-        *(
-            f"credential {name} replaced"
-            for name, new in after.items()
-            if name in before and before[name].mark != new.mark
-        ),
-    ]
-    old, new = settings_before.apps, settings_after.apps
-    lines += [f"application {app} added" for app in new if app not in old]
-    lines += [f"application {app} removed" for app in old if app not in new]
-    for app in new:
-        if app not in old or old[app] == new[app]:
-            continue
-        moved = old[app].provider != new[app].provider
-        how = f"moved from {old[app].provider} to {new[app].provider}" if moved else "changed"
-        lines.append(f"application {app} {how}")
-    return sorted(lines)
+            self._told(self.in_force, ended)
 
 
 def next_start(before: Settings, after: Settings) -> tuple[str, ...]:

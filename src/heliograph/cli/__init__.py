@@ -13,6 +13,7 @@ from heliograph.cli import (
     doctor,
     keys,
     lab,
+    providers,
     registrations,
     reload,
     serve,
@@ -29,7 +30,20 @@ app = App(
     help="Push notifications that say “wake up” and nothing more.",
     version_flags=["--version"],
 )
-for part in (serve, reload, database, keys, stations, registrations, deliveries, doctor, station, lab, demo):
+for part in (
+    serve,
+    reload,
+    database,
+    keys,
+    stations,
+    registrations,
+    deliveries,
+    providers,
+    doctor,
+    station,
+    lab,
+    demo,
+):
     part.register(app)
 
 

@@ -71,7 +71,7 @@ async def _until_stopped(
     notice = Notice(os.getpid(), str(file or ""), clock.now())
     async with AsyncExitStack() as stack:
         board = stack.enter_context(posted(settings.data_dir, notice))
-        source = Source(read, file, lambda ended: board.reloaded(ended, clock.now()))
+        source = Source(read, file, lambda works, ended: board.tell(works, ended, clock.now()))
         process = await stack.enter_async_context(running(settings, roles, source=source))
         reloads = asyncio.create_task(_reload_when(again, process), name="reload on signal")
         stack.callback(reloads.cancel)

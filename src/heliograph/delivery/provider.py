@@ -5,10 +5,11 @@ waiting, limits and redaction belong to the carrier; what an outcome means for t
 handler.
 """
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from heliograph.delivery.exchange import Exchange, Moment
-from heliograph.delivery.model import Delivery, ProviderName, Wakeup
+from heliograph.delivery.model import Delivery, ProviderName, Verdict, Wakeup
 from heliograph.wire.secret import Secret
 
 
@@ -60,4 +61,33 @@ class Provider(Protocol):
             A generator of asks that returns one of the ten outcomes. It never raises for anything that a
             push key, a provider or a network can do.
         """
+        ...
+
+
+@runtime_checkable
+class Probe(Protocol):
+    """A provider that can prove its credential without touching a device.
+
+    Every adapter is one. It is a protocol of its own because deliveries need none of it.
+    """
+
+    def identity(self) -> Mapping[str, str]:
+        """Return what tells this credential from others and is no secret: key ids, public keys, projects."""
+        ...
+
+    def probe(self, moment: Moment, *, reach: bool) -> Exchange:
+        """Begin a conversation that proves the credential and reaches no device.
+
+        Args:
+            moment: The time and fresh random octets.
+            reach: Also see whether the provider's servers can be reached, where the proof needs none.
+
+        Returns:
+            An exchange. ``ACCEPTED`` says that the credential is good, ``CONFIG_BAD`` that it is not, and any
+            other outcome that nothing is proved now.
+        """
+        ...
+
+    def advice(self, verdict: Verdict) -> str:
+        """Return what an operator should do about the verdict of a probe; empty when there is nothing."""
         ...

@@ -11,6 +11,7 @@ Two rules hold for every adapter. Whatever the provider sees of identity (here t
 sent and ambiguous losses are ``transient``, and only the latter are marked ambiguous.
 """
 
+from collections.abc import Mapping
 from typing import Final, assert_never, final
 
 from heliograph.delivery.blind import BLIND_PAYLOAD_OCTETS_MAX
@@ -80,6 +81,24 @@ class StubProvider:
     def fits(self, wakeup: Wakeup) -> bool:
         """Tell whether the body stays within what a device payload may hold."""
         return len(stub_payload(wakeup)) <= BLIND_PAYLOAD_OCTETS_MAX
+
+    def identity(self) -> Mapping[str, str]:
+        """Return where it posts to; without a path, which may be a capability."""
+        if self._url is None:
+            return {}
+        scheme, _, rest = self._url.reveal().partition("://")
+        return {"origin": f"{scheme}://{rest.partition('/')[0].partition('?')[0]}"}
+
+    def probe(self, moment: Moment, *, reach: bool) -> Exchange:
+        """Prove nothing: there is no credential."""
+        del moment, reach
+        yield from ()  # an exchange that asks nothing is a generator all the same
+        return Verdict(Outcome.ACCEPTED, "stub_nothing_to_prove")
+
+    def advice(self, verdict: Verdict) -> str:
+        """Return nothing: whatever it is, it is no credential."""
+        del verdict
+        return ""
 
     def exchange(self, delivery: Delivery, moment: Moment) -> Exchange:
         """POST the wakeup once and judge the status."""

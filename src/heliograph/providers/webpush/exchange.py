@@ -1,5 +1,6 @@
 """One Web Push message: encrypt, identify ourselves, send, judge the answer."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never, final
 
@@ -24,6 +25,10 @@ from heliograph.providers.webpush.vapid import VapidKey
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 
+ORIGINS_PROBED_MAX: Final = 4
+"""Of the hosts of the list: a probe is one exchange, and an exchange may not ask without end."""
+
+_PROBE_ORIGIN: Final = "https://push.example.com"
 _TOO_LARGE: Final = 413
 _KEY_REFUSALS: Final = frozenset({401, 403})
 
@@ -84,6 +89,40 @@ class WebPushProvider:
     def fits(self, wakeup: Wakeup) -> bool:
         """Tell whether the payload stays within what a device payload may hold."""
         return len(webpush_payload(wakeup)) <= BLIND_PAYLOAD_OCTETS_MAX
+
+    def identity(self) -> Mapping[str, str]:
+        """Return the public keys, as clients subscribe with them, and whom a push service may contact."""
+        names = ("application_server_key", "previous_application_server_key")
+        keys = {name: key.public_key for name, key in zip(names, self._keys, strict=False)}
+        return {**keys, "subject": self._subject}
+
+    def probe(self, moment: Moment, *, reach: bool) -> Exchange:
+        """Let every key sign and verify what it signed; and see whether the named push services answer.
+
+        No push service says whether it likes a key before there is a subscription made with it, so the proof
+        is our own. Any answer at all shows that a service is there.
+        """
+        for key in self._keys:
+            if not key.verifies(_PROBE_ORIGIN, self._subject, moment.now):
+                return Verdict(Outcome.CONFIG_BAD, "webpush_key_does_not_verify")
+        hosts = [host for host in self._rules.hosts or () if not host.startswith("*.")]
+        for host in hosts[:ORIGINS_PROBED_MAX] if reach else ():
+            heard = yield Ask("GET", Secret(f"https://{host}/"), {}, b"", untrusted_host=True)
+            if isinstance(heard, Lost):
+                return verdict_of_loss(heard.loss)
+        return Verdict(Outcome.ACCEPTED, "webpush_key_signs")
+
+    def advice(self, verdict: Verdict) -> str:
+        """Return what an operator should do about the verdict of a probe."""
+        match verdict.outcome:
+            case Outcome.ACCEPTED:
+                return ""
+            case Outcome.CONFIG_BAD:
+                return "the key file may be damaged: put the key back, or make another one and subscribe anew"
+            case Outcome.TOKEN_SUSPECT:
+                return "a host of the list does not resolve to a public address: look at hosts and at egress"
+            case _:
+                return "a push service of the list cannot be reached from here: look at the network"
 
     def exchange(self, delivery: Delivery, moment: Moment) -> Exchange:
         """Send one message; once more in the smallest form if it is too large, or with the previous key."""

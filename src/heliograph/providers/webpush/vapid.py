@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Final, final
 
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
@@ -74,6 +75,22 @@ class VapidKey:
                 del self._kept[next(iter(self._kept))]
         self._kept[origin] = kept
         return f"vapid t={kept.token}, k={self.public_key}"
+
+    def verifies(self, origin: str, subject: str, now: Instant) -> bool:
+        """Tell whether the public key verifies a token that the private key signs."""
+        head, _, signature = self._sign(
+            {"aud": origin, "exp": (now + TOKEN_LIFE_MS) // 1_000, "sub": subject}
+        ).rpartition(".")
+        raw = base64url.decode(signature, "signature")
+        r, s = raw[:_COORDINATE_OCTETS], raw[_COORDINATE_OCTETS:]
+        der = encode_dss_signature(int.from_bytes(r, "big"), int.from_bytes(s, "big"))
+        point = base64url.decode(self.public_key, "public_key")
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+        try:
+            public.verify(der, head.encode(), ec.ECDSA(hashes.SHA256()))
+        except InvalidSignature:
+            return False
+        return True
 
     def _sign(self, claims: dict[str, str | int]) -> str:
         """Sign claims as a compact ES256 token: the raw pair r and s, not DER (RFC 7518 3.4)."""
