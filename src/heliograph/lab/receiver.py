@@ -120,12 +120,15 @@ class Receiver:
     @classmethod
     @contextlib.asynccontextmanager
     async def start(
-        cls, react: Callable[[Heard], Reaction], tls: ssl.SSLContext | None = None
+        cls, react: Callable[[Heard], Reaction], tls: ssl.SSLContext | None = None, port: int = 0
     ) -> AsyncIterator["Receiver"]:
-        """Listen on a free port of 127.0.0.1 until the block ends, then drop every connection."""
+        """Listen on a port of 127.0.0.1 until the block ends, then drop every connection.
+
+        Port 0 lets the system choose.
+        """
         receiver = cls(react)
         server = await asyncio.start_server(
-            receiver._connected, "127.0.0.1", 0, ssl=tls, limit=HEAD_OCTETS_MAX
+            receiver._connected, "127.0.0.1", port, ssl=tls, limit=HEAD_OCTETS_MAX
         )
         receiver.port = server.sockets[0].getsockname()[1]
         try:

@@ -3,11 +3,47 @@
 import contextlib
 import json
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
-from heliograph.lab.receiver import Captured, Heard, Reaction, Receiver, Reply, capture
+from heliograph.ambient.clock import SystemClock
+from heliograph.lab.certificates import Authority
+from heliograph.lab.receiver import (
+    Captured,
+    Heard,
+    Misbehaviour,
+    Reaction,
+    Receiver,
+    Reply,
+    Spoiled,
+    capture,
+)
+from heliograph.lab.script import Observe, Script
+
+ANSWERS: Final[Mapping[str, Reaction]] = MappingProxyType(
+    {
+        "accepted": Reply(201),
+        "accepted_degraded": Reply(202),
+        "bad_request": Reply(400),
+        "unauthorized": Reply(401),
+        "forbidden": Reply(403),
+        "suspect": Reply(404),
+        "gone": Reply(410),
+        "too_large": Reply(413),
+        "throttled": Reply(429),
+        "throttled_app": Reply(429, {"stub-throttles": "app"}),
+        "server_error": Reply(500),
+        "unavailable": Reply(503),
+        "unavailable_20_seconds": Reply(503, {"retry-after": "20"}),
+        "teapot": Reply(418),
+        "hang": Spoiled(Misbehaviour.HANG),
+        "cut": Spoiled(Misbehaviour.CUT),
+        "not_http": Spoiled(Misbehaviour.NOT_HTTP),
+    }
+)
+"""Every answer by name: each row of the stub's verdict table, and ways to give none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +62,8 @@ class StubReceiver:
         url: What to put into the stub's settings.
         wakeups: Everything that was accepted, in order, repeats included.
         answers: What to answer next; when it is empty, 201.
+        script: What is answered on demand, before that.
+        observe: Told of every answer.
     """
 
     def __init__(self) -> None:
@@ -33,14 +71,25 @@ class StubReceiver:
         self.wakeups: list[StubWakeup] = []
         self.answers: deque[Reaction] = deque()
         self.heard: list[Heard] = []
+        self.script: Script | None = None
+        self.observe: Observe | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def start(cls) -> AsyncIterator["StubReceiver"]:
-        """Listen until the block ends."""
+    async def start(
+        cls, *, authority: Authority | None = None, port: int = 0
+    ) -> AsyncIterator["StubReceiver"]:
+        """Listen on 127.0.0.1 until the block ends.
+
+        Args:
+            authority: Speak TLS with a certificate of this authority.
+            port: Where to listen; 0 lets the system choose.
+        """
         stub = cls()
-        async with Receiver.start(stub._react) as receiver:
-            stub.url = f"http://127.0.0.1:{receiver.port}/wakeups"
+        context = None if authority is None else authority.server_context(SystemClock().now())
+        async with Receiver.start(stub._react, context, port) as receiver:
+            scheme, host = ("http", "127.0.0.1") if context is None else ("https", "localhost")
+            stub.url = f"{scheme}://{host}:{receiver.port}/wakeups"
             yield stub
 
     def times(self) -> Counter[str]:
@@ -50,7 +99,9 @@ class StubReceiver:
     def _react(self, heard: Heard) -> Reaction:
         capture(Captured("stub", heard, heard.body))
         self.heard.append(heard)
-        answer = self.answers.popleft() if self.answers else Reply(201)
+        scripted = None if self.script is None else self.script.reaction("stub", "")
+        answer = scripted or (self.answers.popleft() if self.answers else Reply(201))
+        taken = len(self.wakeups)
         if isinstance(answer, Reply) and answer.status // 100 == 2:  # noqa: PLR2004 - the success class
             self.wakeups.append(
                 StubWakeup(
@@ -59,4 +110,7 @@ class StubReceiver:
                     members=json.loads(heard.body),
                 )
             )
+        if self.observe is not None:
+            message = self.wakeups[-1].members if len(self.wakeups) > taken else None
+            self.observe("", answer, message, by_script=scripted is not None)
         return answer

@@ -34,6 +34,7 @@ from heliograph.lab.receiver import (
     Spoiled,
     capture,
 )
+from heliograph.lab.script import Observe, Script
 from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
 from heliograph.wire.secret import Secret
@@ -167,6 +168,8 @@ class WebPushService:
         answers: Queued answers; each request takes one before anything else is looked at.
         body_octets_max: The largest body it takes.
         port: Where it listens.
+        script: What is answered on demand, before anything else is looked at.
+        observe: Told of every answer.
     """
 
     def __init__(self, now: Callable[[], Instant]) -> None:
@@ -184,6 +187,8 @@ class WebPushService:
         self.refusals: list[str] = []
         self.answers: deque[str | Reaction] = deque()
         self.body_octets_max = BODY_OCTETS_MAX
+        self.script: Script | None = None
+        self.observe: Observe | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -195,6 +200,7 @@ class WebPushService:
         authority: Authority | None = None,
         host: str = "localhost",
         names: tuple[str, ...] = ("localhost", "127.0.0.1"),
+        port: int = 0,
     ) -> AsyncIterator["WebPushService"]:
         """Listen on 127.0.0.1 until the block ends.
 
@@ -204,6 +210,7 @@ class WebPushService:
             authority: Who issues it; a new one by default.
             host: The host that endpoints name.
             names: What the certificate is for.
+            port: Where to listen; 0 lets the system choose.
         """
         system = SystemClock()
         service = cls(now or system.now)
@@ -212,7 +219,7 @@ class WebPushService:
             authority = authority or Authority.make(system.now())
             service.ca_pem = authority.ca_pem
             context = authority.server_context(system.now(), names)
-        async with Receiver.start(service._react, context) as receiver:
+        async with Receiver.start(service._react, context, port) as receiver:
             service._receiver = receiver
             service.port = receiver.port
             service.origin = f"{'https' if tls else 'http'}://{host}:{receiver.port}"
@@ -271,6 +278,16 @@ class WebPushService:
         token = heard.target.rpartition("/")[2]
         subscription = self._subscriptions.get(token)
         capture(Captured("webpush", heard, None if subscription is None else _decrypted(heard, subscription)))
+        scripted = None if self.script is None else self.script.reaction("webpush", token)
+        taken = len(self.messages)
+        reaction = self._own(heard, token, subscription) if scripted is None else scripted
+        if self.observe is not None:
+            message = self.messages[-1].members if len(self.messages) > taken else None
+            self.observe(token, reaction, message, by_script=scripted is not None)
+        return reaction
+
+    def _own(self, heard: Heard, token: str, subscription: BrowserSubscription | None) -> Reaction:
+        """Answer from the queue, as the subscription was told to, or by the service's own rules."""
         queued = self.answers.popleft() if self.answers else self._standing.get(token)
         if queued is not None:
             return ANSWERS[_known(queued)] if isinstance(queued, str) else queued

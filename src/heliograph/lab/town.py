@@ -1,0 +1,172 @@
+"""Every provider server of the lab at once, under one authority, with one script and one control endpoint."""
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from heliograph.ambient.clock import SystemClock
+from heliograph.lab import stub, webpush
+from heliograph.lab.certificates import Authority
+from heliograph.lab.receiver import Heard, Reaction, Receiver, Reply, Spoiled
+from heliograph.lab.script import Observe, Rule, Script, rules_of, shortened
+from heliograph.lab.stub import StubReceiver
+from heliograph.lab.webpush import BrowserSubscription, WebPushService
+from heliograph.wire.malformed import Malformed
+
+CONTROL_PATH: Final = "/lab/answers"
+RECEIVED_PATH: Final = "/lab/received"
+
+_OWN: Final = "its own rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the servers listen on 127.0.0.1; 0 lets the system choose."""
+
+    webpush: int = 0
+    stub: int = 0
+    control: int = 0
+
+
+@dataclass(slots=True)
+class Town:
+    """The running servers.
+
+    Attributes:
+        webpush: The Web Push service.
+        stub: The stub's receiver.
+        subscription: One browser's subscription, to register.
+        script: What is answered on demand.
+        ca_pem: The authority of every certificate.
+        control_url: Where answers are changed while it runs.
+        received: How many requests ended how, by server and answer.
+    """
+
+    webpush: WebPushService
+    stub: StubReceiver
+    subscription: BrowserSubscription
+    script: Script
+    ca_pem: bytes
+    control_url: str = ""
+    received: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@contextlib.asynccontextmanager
+async def town(
+    rules: tuple[Rule, ...] = (),
+    ports: Ports = Ports(),
+    told: Callable[[str], None] | None = None,
+) -> AsyncIterator[Town]:
+    """Run every server until the block ends.
+
+    Args:
+        rules: The script to begin with.
+        ports: Where they listen.
+        told: Called with one line for every request that a server answered; it holds no token in full.
+
+    Raises:
+        Malformed: A rule is wrong.
+        OSError: A port is taken.
+    """
+    clock = SystemClock()
+    authority = Authority.make(clock.now())
+    script = Script({"webpush": webpush.ANSWERS, "stub": stub.ANSWERS}, clock.now)
+    script.replace(rules)
+    received: Counter[tuple[str, str]] = Counter()
+
+    def observed(provider: str) -> Observe:
+        def note(token: str, reaction: Reaction, message: object, *, by_script: bool) -> None:
+            answer = _spelled(reaction)
+            received[provider, answer] += 1
+            if told is not None:
+                shown = "" if message is None else f": {json.dumps(message)}"
+                why = "script" if by_script else _OWN
+                told(f"{provider:<8} {shortened(token) or '-':<8} {answer} by {why}{shown}")
+
+        return note
+
+    async with contextlib.AsyncExitStack() as stack:
+        browser = await stack.enter_async_context(
+            WebPushService.start(authority=authority, port=ports.webpush)
+        )
+        receiver = await stack.enter_async_context(StubReceiver.start(authority=authority, port=ports.stub))
+        browser.script, browser.observe = script, observed("webpush")
+        receiver.script, receiver.observe = script, observed("stub")
+        running = Town(browser, receiver, browser.subscribe(), script, authority.ca_pem, received=received)
+        control = await stack.enter_async_context(
+            Receiver.start(lambda heard: _controlled(heard, running), port=ports.control)
+        )
+        running.control_url = f"http://127.0.0.1:{control.port}{CONTROL_PATH}"
+        yield running
+
+
+def snippet(running: Town, folder: Path) -> str:
+    """Return settings that deliver to the servers, for a Gateway on this machine."""
+    return f"""\
+data_dir = {_text(folder / "data")}
+
+[log]
+format = "console"
+
+[egress]
+allow_loopback = true
+ca_file = {_text(folder / "ca.pem")}
+
+[providers.webpush]
+subject = "mailto:operator@example.com"
+hosts = []
+
+[providers.stub]
+url = "{running.stub.url}"
+
+[apps."lab.webpush"]
+provider = "webpush"
+
+[apps."lab.stub"]
+provider = "stub"
+"""
+
+
+def _text(path: Path) -> str:
+    return json.dumps(str(path), ensure_ascii=False)
+
+
+def _controlled(heard: Heard, running: Town) -> Reply:
+    """Answer the control endpoint."""
+    match heard.method, heard.target:
+        case "GET", "/lab/answers":
+            return _json(200, {"answers": running.script.rules})
+        case "GET", "/lab/received":
+            counted = sorted(running.received.items())
+            return _json(
+                200,
+                [
+                    {"provider": provider, "answer": answer, "count": count}
+                    for (provider, answer), count in counted
+                ],
+            )
+        case "POST", "/lab/answers":
+            # A page in a browser cannot send this type to another origin without asking first.
+            if heard.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+                return _json(415, {"problem": "send application/json"})
+            try:
+                running.script.replace(rules_of(msgspec.json.decode(heard.body)))
+            except (Malformed, msgspec.DecodeError) as problem:
+                return _json(422, {"problem": str(problem)})
+            return _json(200, {"answers": running.script.rules})
+        case _:
+            return _json(404, {"problem": f"there are GET and POST {CONTROL_PATH}, and GET {RECEIVED_PATH}"})
+
+
+def _json(status: int, document: object) -> Reply:
+    return Reply(status, {"content-type": "application/json"}, msgspec.json.encode(document))
+
+
+def _spelled(reaction: Reaction) -> str:
+    return f"fault {reaction.how}" if isinstance(reaction, Spoiled) else str(reaction.status)
