@@ -19,15 +19,21 @@ from bench.population import GATEWAY, METHOD, PUBLIC_URL, STATION, pen, populate
 from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Level, Telemetry
-from heliograph.app.opening import build_providers, open_keyring, ready_database, tenant_keys
+from heliograph.app.opening import (
+    bind_applications,
+    build_credentials,
+    open_keyring,
+    ready_database,
+    tenant_keys,
+)
 from heliograph.app.settings import load
 from heliograph.arkret.gateway.describe import Identity
 from heliograph.arkret.gateway.service.admission import Doorkeeper
-from heliograph.arkret.gateway.service.applications import Applications
 from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.reading import read_notify
 from heliograph.arkret.schema import DeviceOutcome, GatewayStatus, NotifyOutcome
+from heliograph.delivery.applications import Applications
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.edge.request import Request
 from heliograph.wire.ids import VerificationMethod
@@ -80,7 +86,6 @@ async def measure_parts(folder: Path) -> Parts:
         Telemetry(Level.ERROR),
     )
     ring = open_keyring(settings)
-    providers = build_providers(settings, ring)
     identity = Identity(
         GATEWAY, "did:web:push.example.com", "bench", "", "1", PUBLIC_URL, VerificationMethod(METHOD)
     )
@@ -93,7 +98,7 @@ async def measure_parts(folder: Path) -> Parts:
         desk = NotifyDesk(
             database=database,
             doorkeeper=doorkeeper,
-            applications=Applications(dict.fromkeys(settings.apps, providers["stub"]), None),
+            applications=Applications(bind_applications(settings, build_credentials(settings, ring))),
             settings=settings.gateway,
             keys=tenant_keys(ring),
             entropy=SystemEntropy(),

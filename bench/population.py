@@ -15,8 +15,8 @@ from heliograph.app.opening import open_keyring, ready_database, tenant_keys
 from heliograph.app.settings import Settings, load
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.model import Installation, InstallationState
-from heliograph.arkret.gateway.service.notify import KIND, lane_of
 from heliograph.arkret.gateway.service.routes import seal_route
+from heliograph.arkret.gateway.service.takeover import KIND, lane_of
 from heliograph.arkret.gateway.store import NewDelivery, TrustedStation
 from heliograph.delivery.model import Route
 from heliograph.lab.station import StationPen
@@ -141,7 +141,7 @@ def _install(tx: Tx, keys: TenantKeys, numbers: Sequence[int], nonces: Sequence[
 
 
 def _accept(tx: Tx, numbers: Sequence[int], ids: Sequence[tuple[str, str]], now: int) -> None:
-    lane, items = lane_of(STATION), []
+    lane, items, deliveries = lane_of(STATION), [], []
     for number, (item_id, provider_id) in zip(numbers, ids, strict=True):
         one = device(number)
         wakeup = {"push_target_id": one.target, "kind": "message"}
@@ -156,8 +156,7 @@ def _accept(tx: Tx, numbers: Sequence[int], ids: Sequence[tuple[str, str]], now:
                 fold_key=item_id,
             )
         )
-        store.delivery_insert(
-            tx,
+        deliveries.append(
             NewDelivery(
                 item_id=item_id,
                 tenant=STATION,
@@ -169,3 +168,4 @@ def _accept(tx: Tx, numbers: Sequence[int], ids: Sequence[tuple[str, str]], now:
             ),
         )
     enqueue(tx, items, now)
+    store.deliveries_insert(tx, deliveries)

@@ -51,10 +51,12 @@ class Watched:
     Attributes:
         pid: Its process id.
         port: Where it listens.
+        said: The line that it printed once it was ready.
     """
 
     pid: int
     port: int
+    said: str
 
     @property
     def cpu_s(self) -> float:
@@ -95,9 +97,10 @@ async def program(words: Sequence[str], port: int, folder: Path, core: int | Non
         if core is not None:
             pin(process.pid, core)
         async with asyncio.timeout(READY_S):
-            if not await process.stdout.readline():
-                raise RuntimeError(errors.read_text(encoding="utf-8"))
-        yield Watched(process.pid, port)
+            said = (await process.stdout.readline()).decode().strip()
+        if not said:
+            raise RuntimeError(errors.read_text(encoding="utf-8"))
+        yield Watched(process.pid, port, said)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)

@@ -82,6 +82,9 @@ class SeededEntropy:
     def uuid7(self, now: Instant) -> str:
         return f"{now:012x}{self._random.getrandbits(80):020x}"
 
+    def uuid4(self) -> str:
+        return f"{self._random.getrandbits(128):032x}"
+
     def fraction(self) -> float:
         return self._random.random()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from heliograph.arkret.gateway.model import Installation, InstallationState
+from heliograph.arkret.gateway.model import Installation, InstallationState, Standing
 from heliograph.arkret.schema import BlindNotify, HandoffActive, HandoffRevoked, VisibleNotify
 
 STATION = "ak:did_core:web:station.example"
@@ -98,3 +98,8 @@ def installation(**changes: Any) -> Installation:
         "app": "com.example.app",
     }
     return Installation(**(values | changes))
+
+
+def standing(**changes: Any) -> Standing:
+    """Return how a live installation stands."""
+    return Standing(**({"registration_id": REGISTRATION, "app": "com.example.app"} | changes))

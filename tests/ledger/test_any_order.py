@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from heliograph.ledger import (
     RETENTION_MS_MIN,
+    Asked,
     Clash,
     New,
     Recalled,
@@ -18,8 +19,10 @@ from heliograph.ledger import (
     Reused,
     admit,
     answer,
+    answer_all,
     prune,
     recall,
+    recall_all,
 )
 from heliograph.storage.database import Database, Query, Tx
 from heliograph.storage.migrations.runner import migrate
@@ -74,11 +77,24 @@ class Ledger(RuleBasedStateMachine):
             answer(tx, scope, key, digest=digest, proof=proof, reply=reply, now=self.now)
         return known
 
-    @rule(scope=SCOPES, key=KEYS, digest=DIGESTS, proof=PROOFS)
-    def ask(self, scope: str, key: str, digest: str, proof: bytes) -> None:
+    def serve_together(
+        self, tx: Tx, where: tuple[str, str], digest: str, proof: bytes, reply: bytes
+    ) -> Recalled:
+        """Do the same by the functions for many requests, beside a key that nobody ever answers."""
+        asked = Asked(*where, digest, proof, self.now + FRESH_MS)
+        other = Asked("elsewhere", "k1", digest, proof, self.now + FRESH_MS)
+        nothing, known = recall_all(tx, [other, asked])
+        assert nothing == New()
+        if known == New():
+            answer_all(tx, [(asked, reply)], self.now)
+        return known
+
+    @rule(scope=SCOPES, key=KEYS, digest=DIGESTS, proof=PROOFS, together=st.booleans())
+    def ask(self, scope: str, key: str, digest: str, proof: bytes, together: bool) -> None:
         self.replies += 1
         reply = b"reply %d" % self.replies
-        known = self.run(self.database.transact(self.serve, (scope, key), digest, proof, reply))
+        serve = self.serve_together if together else self.serve
+        known = self.run(self.database.transact(serve, (scope, key), digest, proof, reply))
         expected: Recalled
         entry = self.entries.get((scope, key))
         if entry is None:

@@ -11,7 +11,7 @@ from heliograph.ambient.telemetry import Event, Telemetry
 from heliograph.app.opening import database_secret_url, egress_rules
 from heliograph.app.settings import Settings
 from heliograph.arkret.gateway.service.deliver import WakeupSource
-from heliograph.arkret.gateway.service.notify import KIND, KIND_HARDENED
+from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
 from heliograph.delivery.applications import Applications
 from heliograph.delivery.carrier import AskSeen, Carrier
 from heliograph.delivery.egress import EgressGuard

@@ -2,6 +2,7 @@
 
 from heliograph.ledger.store import (
     RETENTION_MS_MIN,
+    Asked,
     Clash,
     New,
     Recalled,
@@ -9,12 +10,15 @@ from heliograph.ledger.store import (
     Reused,
     admit,
     answer,
+    answer_all,
     prune,
     recall,
+    recall_all,
 )
 
 __all__ = [
     "RETENTION_MS_MIN",
+    "Asked",
     "Clash",
     "New",
     "Recalled",
@@ -22,6 +26,8 @@ __all__ = [
     "Reused",
     "admit",
     "answer",
+    "answer_all",
     "prune",
     "recall",
+    "recall_all",
 ]

@@ -1,6 +1,18 @@
 -- name: entry
 SELECT digest, proof, reply FROM ledger_entries WHERE scope = :scope AND key = :key;
 
+-- name: entries
+SELECT e.scope, e.key, e.digest, e.proof, e.reply
+FROM json_each(:keys) AS asked
+CROSS JOIN ledger_entries AS e
+WHERE e.scope = asked.value ->> 0 AND e.key = asked.value ->> 1;
+
+-- name: entries (postgres)
+-- why: JSON is unfolded by another function.
+SELECT e.scope, e.key, e.digest, e.proof, e.reply
+FROM json_array_elements(CAST(:keys AS json)) AS asked (value)
+JOIN ledger_entries AS e ON e.scope = asked.value ->> 0 AND e.key = asked.value ->> 1;
+
 -- name: answer
 INSERT INTO ledger_entries (scope, key, digest, proof, reply, created_at)
 VALUES (:scope, :key, :digest, :proof, :reply, :now);

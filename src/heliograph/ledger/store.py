@@ -6,10 +6,13 @@ same octets, sent again by somebody who overheard them, are told apart from an h
 anew.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from heliograph.storage.database import Tx
+import msgspec
+
+from heliograph.storage.database import Row, Tx
 from heliograph.storage.queries import load_queries
 from heliograph.wire.instant import Instant
 
@@ -17,6 +20,25 @@ _SQL: Final = load_queries("heliograph.ledger", "ledger.sql")
 
 RETENTION_MS_MIN: Final = 86_400_000
 """How long an answer is kept at the least: a caller that lost its network for a day still gets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the ledger sees it.
+
+    Attributes:
+        scope: Who asked for what: keys of other callers and operations are other keys.
+        key: The caller's key.
+        digest: Of the canonical body.
+        proof: What admitted this request, for example its signature.
+        proof_expires_at: When this proof could no longer be accepted anyway.
+    """
+
+    scope: str
+    key: str
+    digest: str
+    proof: bytes
+    proof_expires_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +87,35 @@ def recall(tx: Tx, scope: str, key: str, *, digest: str, proof: bytes, proof_exp
         proof is remembered now. ``Clash``: another body has the key. ``Reused``: this very request was
         here before.
     """
+    asked = Asked(scope, key, digest, proof, proof_expires_at)
     row = tx.one(_SQL["entry"], {"scope": scope, "key": key})
-    if row is None:
-        return New()
+    return New() if row is None else _recalled(tx, asked, row)
+
+
+def recall_all(tx: Tx, asked: Sequence[Asked]) -> list[Recalled]:
+    """Look up many keys, no two of them equal, as ``recall`` does one.
+
+    Args:
+        tx: The transaction that will answer.
+        asked: What to look up.
+
+    Returns:
+        What ``recall`` would for each, in the same order.
+    """
+    keys = msgspec.json.encode([(one.scope, one.key) for one in asked]).decode()
+    rows = {(row[0], row[1]): row[2:] for row in tx.all(_SQL["entries"], {"keys": keys})}
+    found = [rows.get((one.scope, one.key)) for one in asked]
+    return [New() if row is None else _recalled(tx, one, row) for one, row in zip(asked, found, strict=True)]
+
+
+def _recalled(tx: Tx, asked: Asked, row: Row) -> Recalled:
+    """Say what the stored answer is to this request."""
     known_digest, first_proof, reply = row
-    if bytes(first_proof) == proof:
+    if bytes(first_proof) == asked.proof:
         return Reused()
-    if known_digest != digest:
+    if known_digest != asked.digest:
         return Clash()
-    if not admit(tx, _retries(scope, key), proof, proof_expires_at):
+    if not admit(tx, _retries(asked.scope, asked.key), asked.proof, asked.proof_expires_at):
         return Reused()
     return Replay(bytes(reply))
 
@@ -93,6 +135,30 @@ def answer(tx: Tx, scope: str, key: str, *, digest: str, proof: bytes, reply: by
     tx.run(
         _SQL["answer"],
         {"scope": scope, "key": key, "digest": digest, "proof": proof, "reply": reply, "now": now},
+    )
+
+
+def answer_all(tx: Tx, answered: Sequence[tuple[Asked, bytes]], now: Instant) -> None:
+    """Store the answers of many new keys.
+
+    Args:
+        tx: The transaction in which ``recall_all`` said ``New`` of each.
+        answered: Each request with the octets to give again.
+        now: The present instant.
+    """
+    tx.many(
+        _SQL["answer"],
+        [
+            {
+                "scope": asked.scope,
+                "key": asked.key,
+                "digest": asked.digest,
+                "proof": asked.proof,
+                "reply": reply,
+                "now": now,
+            }
+            for asked, reply in answered
+        ],
     )
 
 

@@ -29,6 +29,7 @@ from heliograph.arkret.gateway.model import (
     InstallationState,
     Replayed,
     RouteEnd,
+    Standing,
     Tombstone,
 )
 from heliograph.arkret.schema import GatewayStatus, HandoffBody, NotifyBody, RejectReason, conserved
@@ -284,10 +285,10 @@ class TestAcknowledgement:
         ]
 
 
-def judged(installation: Installation | None, body: NotifyBody, *, visible_allowed: bool = False) -> str:
+def judged(standing: Standing | None, body: NotifyBody, *, visible_allowed: bool = False) -> str:
     """Return the reason, or ``taken``."""
     rejection = judge_device(
-        installation,
+        standing,
         body,
         NOW,
         app_exists=lambda app: app == "com.example.app",
@@ -301,29 +302,28 @@ class TestDevice:
     @pytest.mark.clause("R092")
     def test_a_live_installation_is_taken_over(self) -> None:
         """State, route, expiry and application all hold."""
-        assert judged(make.installation(expires_at=NOW + 1), make.notify()) == "taken"
+        assert judged(make.standing(expires_at=NOW + 1), make.notify()) == "taken"
 
     @pytest.mark.clause("R093", "R097")
     @pytest.mark.parametrize(
-        ("installation", "reason"),
+        ("standing", "reason"),
         [
             (None, "push_token_unknown"),
-            (make.installation(state=InstallationState.REVOKED), "push_token_unknown"),
-            (make.installation(route_end=RouteEnd.EXPIRED), "push_token_unknown"),
-            (make.installation(expires_at=NOW), "push_token_unknown"),
-            (make.installation(route_end=RouteEnd.PROVIDER), "push_token_invalid"),
+            (make.standing(route_end=RouteEnd.EXPIRED), "push_token_unknown"),
+            (make.standing(expires_at=NOW), "push_token_unknown"),
+            (make.standing(route_end=RouteEnd.PROVIDER), "push_token_invalid"),
         ],
     )
     def test_a_device_without_a_live_route_is_rejected_for_its_reason(
-        self, installation: Installation | None, reason: str
+        self, standing: Standing | None, reason: str
     ) -> None:
-        """Unregistered, revoked, expired and killed routes are told apart as the table says."""
-        assert judged(installation, make.notify()) == reason
+        """Routes that are not there, expired and killed are told apart as the table says."""
+        assert judged(standing, make.notify()) == reason
 
     def test_a_missing_application_is_our_fault_and_retryable(self) -> None:
         """The token is healthy; the operator removed the application."""
         rejection = judge_device(
-            make.installation(app="com.example.gone"),
+            make.standing(app="com.example.gone"),
             make.notify(),
             NOW,
             app_exists=lambda app: False,
@@ -347,9 +347,9 @@ class TestDevice:
         self, opted_in: bool, allowed: bool, verdict: str
     ) -> None:
         """Either alone is not enough; the caller falls back to the blind form."""
-        installation = make.installation(visible_opt_in=opted_in)
+        standing = make.standing(visible_opt_in=opted_in)
 
-        assert judged(installation, make.visible(), visible_allowed=allowed) == verdict
+        assert judged(standing, make.visible(), visible_allowed=allowed) == verdict
 
 
 class TestAnswer:

@@ -10,8 +10,8 @@ from heliograph.ambient.entropy import SystemEntropy
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.model import RouteEnd
 from heliograph.arkret.gateway.service.deliver import WakeupSource
-from heliograph.arkret.gateway.service.notify import KIND
 from heliograph.arkret.gateway.service.reseal import Resealer
+from heliograph.arkret.gateway.service.takeover import KIND
 from heliograph.delivery.carrier import Carrier
 from heliograph.delivery.egress import EgressGuard, EgressRules
 from heliograph.delivery.handler import DeliveryHandler

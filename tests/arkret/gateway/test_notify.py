@@ -8,7 +8,7 @@ import pytest
 
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.model import RouteEnd
-from heliograph.arkret.gateway.service.notify import KIND, KIND_HARDENED, collapse_key, lane_of
+from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED, collapse_key, lane_of
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.delivery.model import Wakeup, WakeupKind
 from heliograph.queue.store import claim
@@ -440,6 +440,40 @@ async def test_fifty_equal_requests_at_once_are_one(database: Database) -> None:
         assert {answer.body for answer in answers} == {answers[0].body}
         assert statuses(answers[0]) == ["accepted"]
         assert len(await waiting(there)) == 1
+
+
+async def test_requests_that_share_a_transaction_are_answered_as_if_each_came_alone(
+    database: Database,
+) -> None:
+    """Folded, unknown, acknowledged, conflicting and repeated: each hears what is its own."""
+    async with house(database) as there:
+        await there.apply(make.active_body())
+        nobody = make.notify_body(make.OTHER_DEVICE)
+        nowhere = make.notify_body(push_target_id=make.OTHER_TARGET)
+        private = make.notify_body(top={"event_kind": "ak.self.agent.pause"})
+
+        first, equal, mention, unknown, lost, told, again, clash = await asyncio.gather(
+            there.notify(make.notify_body(), key="a"),
+            there.notify(make.notify_body(), key="b"),
+            there.notify(make.notify_body(wakeup_kind="mention"), key="c"),
+            there.notify(nobody, key="d"),
+            there.notify(nowhere, key="e"),
+            there.notify(private, key="f"),
+            there.notify(make.notify_body(), key="a"),
+            there.notify(nobody, key="a"),
+        )
+
+        assert [statuses(answer) for answer in (first, equal, mention, unknown, lost, told)] == [
+            ["accepted"],
+            ["duplicate"],
+            ["accepted"],
+            ["rejected/push_token_unknown"],
+            ["rejected/push_target_unknown"],
+            ["duplicate"],
+        ]
+        assert again.body == first.body
+        assert (clash.status, clash.code) == (409, "duplicate_conflict")
+        assert len(await waiting(there)) == 2
 
 
 @pytest.mark.clause("R315", "R350")

@@ -18,6 +18,7 @@ from heliograph.arkret.gateway.model import (
     InstallationState,
     Replayed,
     RouteEnd,
+    Standing,
     Tombstone,
 )
 from heliograph.arkret.schema import (
@@ -241,7 +242,7 @@ class Rejection:
 
 
 def judge_device(
-    installation: Installation | None,
+    standing: Standing | None,
     body: NotifyBody,
     now: Instant,
     *,
@@ -252,7 +253,7 @@ def judge_device(
     """Decide whether one device of a known target can be taken over (R092, A14).
 
     Args:
-        installation: The current installation at this exact address in this tenant, or None.
+        standing: How the current installation at this exact address in this tenant stands, or None.
         body: A legal request.
         now: The time of the decision.
         app_exists: Whether the application the installation names is still configured.
@@ -262,15 +263,15 @@ def judge_device(
     Returns:
         None to take it over, or why not.
     """
-    if installation is None or installation.state is not InstallationState.ACTIVE:
+    if standing is None:
         return Rejection(RejectReason.PUSH_TOKEN_UNKNOWN)
-    if installation.route_end is RouteEnd.PROVIDER:
+    if standing.route_end is RouteEnd.PROVIDER:
         return Rejection(RejectReason.PUSH_TOKEN_INVALID)
-    if not installation.live(now):
+    if not standing.live(now):
         return Rejection(RejectReason.PUSH_TOKEN_UNKNOWN)
-    if isinstance(body, VisibleNotify) and not (visible_allowed and installation.visible_opt_in):
+    if isinstance(body, VisibleNotify) and not (visible_allowed and standing.visible_opt_in):
         return Rejection(RejectReason.UNSUPPORTED_PROFILE)
-    if installation.app is None or not app_exists(installation.app):
+    if standing.app is None or not app_exists(standing.app):
         return Rejection(RejectReason.PUSH_GATEWAY_UNREACHABLE, app_retry_after_ms)
     return None
 

@@ -30,6 +30,20 @@ SELECT registration_id, push_target_id, device_id, state, request_digest, receip
 FROM arkret_installations
 WHERE tenant = :tenant AND push_target_id = :push_target_id AND device_id = :device_id AND state = 'active';
 
+-- name: standings
+SELECT i.tenant, i.push_target_id, i.device_id, i.registration_id, i.route_end, i.app, i.visible_opt_in, i.expires_at
+FROM json_each(:addresses) AS asked
+CROSS JOIN arkret_installations AS i
+WHERE i.tenant = asked.value ->> 0 AND i.push_target_id = asked.value ->> 1 AND i.device_id = asked.value ->> 2
+    AND i.state = 'active';
+
+-- name: standings (postgres)
+-- why: JSON is unfolded by another function.
+SELECT i.tenant, i.push_target_id, i.device_id, i.registration_id, i.route_end, i.app, i.visible_opt_in, i.expires_at
+FROM json_array_elements(CAST(:addresses AS json)) AS asked (value)
+JOIN arkret_installations AS i ON i.tenant = asked.value ->> 0 AND i.push_target_id = asked.value ->> 1
+    AND i.device_id = asked.value ->> 2 AND i.state = 'active';
+
 -- name: target_known
 SELECT 1 FROM arkret_installations WHERE tenant = :tenant AND push_target_id = :push_target_id LIMIT 1;
 

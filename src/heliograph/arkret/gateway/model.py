@@ -54,9 +54,28 @@ class Installation:
     visible_opt_in: bool = False
     expires_at: Instant | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a notify asks of the current installation at an address.
+
+    Attributes:
+        registration_id: Its id.
+        route_end: Why its route is gone, or None.
+        app: The configured application it delivers through; None once the route is gone.
+        visible_opt_in: The device's recorded consent to visible notifications.
+        expires_at: When it stops being usable, or None.
+    """
+
+    registration_id: str
+    route_end: RouteEnd | None = None
+    app: str | None = None
+    visible_opt_in: bool = False
+    expires_at: Instant | None = None
+
     def live(self, now: Instant) -> bool:
-        """Tell whether a notify may use it: current, with a route, not expired (R097)."""
-        return self.state is InstallationState.ACTIVE and self.route_end is None and not self.expired(now)
+        """Tell whether a notify may use it: with a route and not expired (R097)."""
+        return self.route_end is None and not self.expired(now)
 
     def expired(self, now: Instant) -> bool:
         """Tell whether its own expiry has passed and its route has yet to be erased for it."""

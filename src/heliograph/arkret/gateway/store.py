@@ -2,16 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from heliograph.arkret.gateway.model import AppCount, Installation, InstallationState, RouteEnd
+from heliograph.arkret.gateway.model import (
+    AppCount,
+    Installation,
+    InstallationState,
+    RouteEnd,
+    Standing,
+)
 from heliograph.storage.database import Row, Tx
 from heliograph.storage.queries import load_queries
 from heliograph.wire.instant import Instant
 
 _SQL: Final = load_queries("heliograph.arkret.gateway", "gateway.sql")
+
+Address: TypeAlias = tuple[str, str, str]
+"""Tenant, push target and device: where at most one installation is current."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +161,21 @@ def current(tx: Tx, tenant: str, push_target_id: str, device_id: str) -> Install
     return None if row is None else _installation(tenant, row)
 
 
+def standings(tx: Tx, addresses: Sequence[Address]) -> dict[Address, Standing]:
+    """Return how the current installation at each address stands; those that have none are left out."""
+    rows = tx.all(_SQL["standings"], {"addresses": msgspec.json.encode(addresses).decode()})
+    return {
+        (row[0], row[1], row[2]): Standing(
+            registration_id=row[3],
+            route_end=None if row[4] is None else RouteEnd(row[4]),
+            app=row[5],
+            visible_opt_in=bool(row[6]),
+            expires_at=row[7],
+        )
+        for row in rows
+    }
+
+
 def target_known(tx: Tx, tenant: str, push_target_id: str) -> bool:
     """Tell whether this tenant ever installed this target."""
     return tx.one(_SQL["target_known"], {"tenant": tenant, "push_target_id": push_target_id}) is not None
@@ -277,19 +301,22 @@ def route_reseal(tx: Tx, stale: StaleRoute, route: bytes, current_version: int) 
     return changed > 0
 
 
-def delivery_insert(tx: Tx, new: NewDelivery) -> None:
-    """Write what a work item will tell its provider."""
-    tx.run(
+def deliveries_insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
+    """Write what each work item will tell its provider."""
+    tx.many(
         _SQL["delivery_insert"],
-        {
-            "item_id": new.item_id,
-            "tenant": new.tenant,
-            "registration_id": new.registration_id,
-            "wakeup": new.wakeup,
-            "collapse_key": new.collapse_key,
-            "provider_id": new.provider_id,
-            "accepted_at": new.accepted_at,
-        },
+        [
+            {
+                "item_id": one.item_id,
+                "tenant": one.tenant,
+                "registration_id": one.registration_id,
+                "wakeup": one.wakeup,
+                "collapse_key": one.collapse_key,
+                "provider_id": one.provider_id,
+                "accepted_at": one.accepted_at,
+            }
+            for one in new
+        ],
     )
 
 
@@ -389,12 +416,6 @@ def registration_counts(tx: Tx) -> Mapping[str, Mapping[str, int]]:
         of_tenant[state] = rows
         of_tenant["routes"] += routes
     return counts
-
-
-def delivery_insert_many(tx: Tx, rows: Sequence[NewDelivery]) -> None:
-    """Write several contents."""
-    for row in rows:
-        delivery_insert(tx, row)
 
 
 def deliveries(tx: Tx, state: str | None, after: str, limit: int) -> list[DeliveryLine]:

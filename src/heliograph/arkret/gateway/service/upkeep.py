@@ -4,8 +4,9 @@ from typing import Final, final
 
 from heliograph.ambient.clock import Clock
 from heliograph.arkret.gateway import store
-from heliograph.arkret.gateway.service.notify import KIND, KIND_HARDENED, NotifyDesk
+from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.reseal import Resealer
+from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.ledger import prune as prune_ledger
