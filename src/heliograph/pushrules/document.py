@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 class Fault(StrEnum):
-    """The published code of a refusal; a closed set."""
+    """The code of a refusal; a closed set. The first three are published."""
 
     SCHEMA_VIOLATION = "schema_violation"
     """The value has not the shape of its kind: a member, a type, a word or a limit."""
@@ -27,12 +27,15 @@ class Fault(StrEnum):
     UNSUPPORTED_FEATURE = "unsupported_feature"
     """The value asks for something that version 1 reserves."""
 
+    UNREADABLE = "unreadable"
+    """The value does not open with this key, or not as what it claims to be."""
+
 
 class DocumentRefused(Malformed):
     """A document was refused; whatever was valid before stays valid.
 
     Attributes:
-        fault: The published code.
+        fault: The code.
         clause: The requirement that the document breaks, such as ``R151``.
         field: Where, as a path such as ``rules[2].conditions[0].pattern``.
         problem: What is required there.

@@ -122,6 +122,9 @@ class Facts:
         members: How many members the Realm has: a number, a bucket, or None when it does not say.
         tracks: The derived tracks; None when the Strand's state is not here.
         watch: The receiver's effective level on the Strand; None where no Strand is concerned.
+        assigned_to_actor: It concerns something assigned to the receiver.
+        reply_to_self: It answers a Message of the receiver.
+        participating_thread_update: It is a new reply where the receiver took part.
     """
 
     mentions_actor: Truth = Truth.INDETERMINATE
@@ -129,6 +132,9 @@ class Facts:
     members: int | Bucket | None = None
     tracks: frozenset[str] | None = NO_TRACK
     watch: WatchLevel | None = None
+    assigned_to_actor: bool = False
+    reply_to_self: bool = False
+    participating_thread_update: bool = False
 
 
 _UNREAD: Final[tuple[str, ...]] = ()
