@@ -135,6 +135,37 @@ async def test_settings_that_could_not_work_change_nothing_and_are_told(
     assert bench.telemetry.value("heliograph_settings_reloads_total", outcome="refused") == 1
 
 
+async def test_a_key_ring_that_cannot_be_used_is_told_too(bench: Bench) -> None:
+    """Keys that others could read are no keys; the process goes on with those it has."""
+    keys = bench.reloader.settings.keys_directory()
+    next(keys.iterdir()).chmod(0o644)
+
+    ended = await bench.reloader.reload(Cause.FILE)
+
+    assert ended.problem
+    assert bench.provider("com.example.web") is not None
+
+
+async def test_a_fault_of_ours_ends_no_process(bench: Bench) -> None:
+    """It is logged with its place, told without its text, and the next reload is as good as any."""
+
+    def broken() -> Settings:
+        raise RuntimeError(planted("the text of a bug"))
+
+    reloader = Reloader(
+        read=broken,
+        settings=bench.reloader.settings,
+        credentials=bench.reloader.credentials,
+        applications=bench.applications,
+        telemetry=bench.telemetry,
+    )
+
+    ended = await reloader.reload(Cause.SIGNAL)
+
+    assert ended.problem == "a fault of ours (RuntimeError); the log says where"
+    assert bench.telemetry.value("heliograph_handler_failures_total", kind="reload") == 1
+
+
 async def test_other_settings_wait_for_the_next_start_and_are_named(bench: Bench) -> None:
     """Nothing is built of half old and half new settings."""
     bench.write("[server]\nport = 1\n[egress]\nip_literals = true\n")

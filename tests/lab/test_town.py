@@ -113,3 +113,15 @@ async def test_its_snippet_is_a_whole_configuration(tmp_path: Path) -> None:
         "lab.stub": "stub",
     }
     assert tomllib.loads(file.read_text())["egress"]["allow_loopback"] is True
+
+
+async def test_a_lab_that_runs_for_days_remembers_only_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts go on; what was sent is let go."""
+    monkeypatch.setattr("heliograph.lab.town.KEPT_MAX", 2)
+    async with town() as running:
+        for _ in range(4):
+            await pushed(running)
+        remembered = len(running.stub.wakeups), len(running.stub.heard)
+
+    assert remembered == (2, 2)
+    assert running.received["stub", "201"] == 4

@@ -17,7 +17,8 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 from heliograph.ambient.clock import Clock
-from heliograph.ambient.telemetry import TEXT_CHARACTERS_MAX, Event, Telemetry
+from heliograph.ambient.keyring import KeyUnusableError
+from heliograph.ambient.telemetry import TEXT_CHARACTERS_MAX, Event, Telemetry, locations
 from heliograph.app.in_force import InForce, changes, in_force
 from heliograph.app.opening import Credential, bind_applications, build_credentials, open_keyring
 from heliograph.app.reading import leaves
@@ -126,8 +127,13 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 ended = await self._reload()
-            except (Malformed, OSError) as refused:
+            except (Malformed, KeyUnusableError, OSError) as refused:
                 ended = Reloaded(problem=str(refused))
+            except Exception as bug:  # noqa: BLE001 - the process goes on with what it has
+                self._telemetry.event(
+                    Event.HANDLER_FAILED, kind="reload", exception=bug, where=locations(bug)
+                )
+                ended = Reloaded(problem=f"a fault of ours ({type(bug).__name__}); the log says where")
             self._tell(cause, ended)
         return ended
 

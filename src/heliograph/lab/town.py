@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +21,9 @@ from heliograph.wire.malformed import Malformed
 
 CONTROL_PATH: Final = "/lab/answers"
 RECEIVED_PATH: Final = "/lab/received"
+
+KEPT_MAX: Final = 1_000
+"""Requests and messages that a server remembers: a lab may run for days."""
 
 _OWN: Final = "its own rules"
 
@@ -79,11 +82,14 @@ async def town(
     script = Script({"webpush": webpush.ANSWERS, "stub": stub.ANSWERS}, clock.now)
     script.replace(rules)
     received: Counter[tuple[str, str]] = Counter()
+    memories: list[list[Any]] = []
 
     def observed(provider: str) -> Observe:
         def note(token: str, reaction: Reaction, message: object, *, by_script: bool) -> None:
             answer = _spelled(reaction)
             received[provider, answer] += 1
+            for remembered in memories:
+                del remembered[:-KEPT_MAX]
             if told is not None:
                 shown = "" if message is None else f": {json.dumps(message)}"
                 why = "script" if by_script else _OWN
@@ -96,6 +102,7 @@ async def town(
             WebPushService.start(authority=authority, port=ports.webpush)
         )
         receiver = await stack.enter_async_context(StubReceiver.start(authority=authority, port=ports.stub))
+        memories += [browser.heard, browser.messages, browser.refusals, receiver.heard, receiver.wakeups]
         browser.script, browser.observe = script, observed("webpush")
         receiver.script, receiver.observe = script, observed("stub")
         running = Town(browser, receiver, browser.subscribe(), script, authority.ca_pem, received=received)

@@ -8,8 +8,9 @@ import pytest
 
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.arkret.gateway import store
-from heliograph.arkret.gateway.model import RouteEnd
+from heliograph.arkret.gateway.model import AppCount, RouteEnd
 from heliograph.arkret.gateway.service.deliver import WakeupSource
+from heliograph.arkret.gateway.service.office import Office
 from heliograph.arkret.gateway.service.reseal import Resealer
 from heliograph.arkret.gateway.service.takeover import KIND
 from heliograph.delivery.carrier import Carrier
@@ -97,6 +98,33 @@ async def test_an_accepted_wakeup_reaches_its_provider_with_the_allowed_members_
         assert await database.read(store.waiting_by_lane, [KIND]) == {}
         assert await at.runner.turn() is not None
         assert len(at.receiver.wakeups) == 1
+
+
+async def test_what_depends_on_an_application_is_counted(database: Database) -> None:
+    """Live registrations, and deliveries that are not over; nothing of what has ended."""
+    async with works(database) as at:
+        await at.there.apply(make.active_body())
+        registered = await Office(database).app_counts()
+        await at.there.notify(make.notify_body())
+        waiting = await Office(database).app_counts()
+        await at.runner.turn()
+        delivered = await Office(database).app_counts()
+        await at.there.apply(make.revoked_body())
+
+        assert registered == [AppCount("com.example.app", 1, 0)]
+        assert waiting == [AppCount("com.example.app", 1, 1)]
+        assert delivered == registered
+        assert await Office(database).app_counts() == []
+
+
+async def test_a_glob_stands_for_an_application_under_its_own_id(database: Database) -> None:
+    """What is registered is the id that was asked for, so a later entry of its own takes it over."""
+    async with house(database, providers={"com.example.*": StubProvider(StubSettings())}) as there:
+        await there.apply(make.active_body())
+        answer = await there.notify(make.notify_body())
+
+        assert statuses(answer) == ["accepted"]
+        assert await Office(database).app_counts() == [AppCount("com.example.app", 1, 1)]
 
 
 @pytest.mark.clause("R305", "R306", "R310", "R318")
