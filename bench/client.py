@@ -1,8 +1,7 @@
 """What judging an Event costs a device: chains of a hundred rules, the quiet hours, the whole way.
 
 Run as ``python -m bench.client``. Some seconds. CPU time for one Event, the best of seven rounds; the
-subject is made anew for each Event, since an app judges each once. The raw limit is the same Event looked
-up by hand.
+subject is made anew for each Event, since an app judges each once.
 """
 
 import sys

@@ -6,11 +6,13 @@ keyword, a name and a schedule are private.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from heliograph.wire.malformed import Malformed
+
+T = TypeVar("T")
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
@@ -45,6 +47,10 @@ class DocumentRefused(Malformed):
         self.fault = fault
         self.clause = clause
         super().__init__(field, problem)
+
+    def __str__(self) -> str:
+        """Say place, rule and clause; a person can look the clause up."""
+        return f"{super().__str__()} ({self.clause})"
 
 
 def within(field: str, member: str) -> str:
@@ -106,6 +112,29 @@ def text(value: object, field: str, characters_max: int, *, clause: str) -> str:
             Fault.SCHEMA_VIOLATION, clause, field, f"must be a text of 1 to {characters_max} characters"
         )
     return value
+
+
+def spelled(
+    value: object, field: str, parse: Callable[[str, str], T], characters_max: int, *, clause: str
+) -> T:
+    """Read a text that has a spelling of its own, such as an id or an instant.
+
+    Args:
+        value: Any JSON value.
+        field: Where it stands.
+        parse: Reads the text, or raises ``Malformed``.
+        characters_max: Longest text that is looked at.
+        clause: What demands this spelling.
+
+    Raises:
+        DocumentRefused: It is no text, too long, or not spelled so.
+    """
+    try:
+        return parse(text(value, field, characters_max, clause=clause), field)
+    except DocumentRefused:
+        raise
+    except Malformed as malformed:
+        raise DocumentRefused(Fault.SCHEMA_VIOLATION, clause, malformed.field, malformed.problem) from None
 
 
 def boolean(value: object, field: str, *, clause: str) -> bool:

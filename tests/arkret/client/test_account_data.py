@@ -11,11 +11,11 @@ from referencing import Registry, Resource
 
 from heliograph.arkret.client.account_data import (
     AccountSecret,
-    Key,
     Owner,
     open_value,
     seal_value,
 )
+from heliograph.arkret.client.kept import Key
 from heliograph.pushrules.arkret.event import Account
 from heliograph.pushrules.document import DocumentRefused
 from heliograph.wire import base64url

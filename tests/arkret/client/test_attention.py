@@ -213,7 +213,7 @@ def test_facts_are_derived_from_the_event_and_the_verified_state() -> None:
     FACTS,
     st.sampled_from([NOON, MIDNIGHT]),
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 @pytest.mark.clause("R344")
 def test_nothing_that_is_json_breaks_the_way(  # noqa: PLR0917 - drawn
     rules: Any, night: Any, blocked: Any, event: Event, facts: Facts, now: int

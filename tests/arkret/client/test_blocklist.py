@@ -85,6 +85,14 @@ def test_an_entry_counts_where_it_applies_whatever_its_mode(
     assert found(target, Origin(BOB), applies_to=applies_to, mode=mode) is covered
 
 
+def test_what_an_entry_may_leave_out() -> None:
+    """Why and when it was made, and when it ends."""
+    bare = {name: entry()[name] for name in ("entry_id", "target", "mode", "applies_to")}
+    [read] = read_blocklist(blocklist_document(bare)).entries
+
+    assert read.expires_at is None
+
+
 def test_an_entry_ends_when_it_says_so() -> None:
     """At that very instant."""
     target = {"kind": "actor", "actor_id": BOB.members()}

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from heliograph.arkret.client.account_data import AccountSecret, Key, seal_value
+from heliograph.arkret.client.account_data import AccountSecret, seal_value
 from heliograph.arkret.client.holder import Write, sign_event, verify_write, write_event
+from heliograph.arkret.client.kept import Key
 from heliograph.pushrules.document import DocumentRefused
 from heliograph.signing.ed25519 import SigningKey
 from heliograph.wire import base64url, canonical
@@ -122,6 +123,10 @@ def test_a_key_of_somebody_else_signs_nothing_even_if_it_is_listed() -> None:
     with pytest.raises(DocumentRefused) as refused:
         verify_write(event, ALICE, {BOBS: BOBS_KEY.verify_key, VerificationMethod("x"): KEY.verify_key})
 
+    assert refused.value.field == "proofs[0].verification_method"
+    nameless = signed() | {"proofs": [proof | {"verification_method": "x"}]}
+    with pytest.raises(DocumentRefused) as refused:
+        verify_write(nameless, ALICE, {VerificationMethod("x"): KEY.verify_key})
     assert refused.value.field == "proofs[0].verification_method"
 
 

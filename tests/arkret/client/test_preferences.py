@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.arkret.client.attention import Why
+from heliograph.arkret.client.kept import Key
 from heliograph.arkret.client.preferences import NOTHING_CONFIGURED, Preferences
 from heliograph.pushrules.arkret.event import Event, Facts
 from heliograph.pushrules.document import DocumentRefused, Fault
@@ -79,8 +80,17 @@ def test_what_arrives_late_changes_nothing() -> None:
 
     assert made.with_dnd(4, night_document()) == made
     assert made.with_dnd(4, {}) == made
-    assert made.dnd.forget(4) == made.dnd
-    assert made.dnd.forget(6).in_force is None
+    assert made.without(Key.DND_SCHEDULE, 4) == made
+    assert made.without(Key.DND_SCHEDULE, 6).dnd.in_force is None
+
+
+def test_what_is_deleted_is_not_configured_any_more() -> None:
+    """Each by its key, and the others stay."""
+    made = preferences(ALWAYS, night=night_document(), blocked=blocklist_document(entry()))
+
+    assert judge(made.without(Key.BLOCKLIST, 2)).disturbs
+    assert made.without(Key.PUSH_RULES, 2).rules.in_force is None
+    assert made.without(Key.PUSH_RULES, 2).dnd == made.dnd
 
 
 @pytest.mark.parametrize("damage", [UNREADABLE, None, {}, {"rules": [1]}, rules_document(rule(kind="x"))])

@@ -18,7 +18,6 @@ from heliograph.arkret.client.registration import (
 from heliograph.pushrules.arkret.event import Account
 from heliograph.pushrules.document import DocumentRefused
 from heliograph.wire.ids import DeviceId, PushTargetId, RegistrationId
-from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 from tests.arkret.make import DEVICE, OTHER_TARGET, REGISTRATION, SUCCESSOR, TARGET
 from tests.pushrules.arkret.make import ALICE
@@ -88,6 +87,8 @@ def test_a_registration_is_ended_by_the_very_same_device_id() -> None:
     [
         ({"device_id": DeviceId("ak:device:x")}, "device_id"),
         ({"push_gateway_url": "http://push.example.com/"}, "push_gateway_url"),
+        ({"push_gateway_url": "https://"}, "push_gateway_url"),
+        ({"push_gateway_url": "https://a@push.example.com/"}, "push_gateway_url"),
         ({"push_key": Secret("")}, "push_key"),
         ({"app_id": "ak:app"}, "app_id"),
         ({"app_id": ""}, "app_id"),
@@ -96,10 +97,11 @@ def test_a_registration_is_ended_by_the_very_same_device_id() -> None:
 )
 def test_what_a_station_would_refuse_is_refused_here(changes: dict[str, Any], field: str) -> None:
     """By name, and without the push key."""
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(DocumentRefused) as refused:
         registration(**changes)
 
     assert refused.value.field == field
+    assert refused.value.clause in {"R047", "R048", "R049"}
 
 
 def test_a_registration_does_not_show_its_push_key() -> None:

@@ -4,11 +4,12 @@ import dataclasses
 
 import pytest
 
-from heliograph.arkret.client.account_data import AccountSecret, Key, open_value, seal_value
+from heliograph.arkret.client.account_data import AccountSecret, open_value, seal_value
 from heliograph.arkret.client.attention import Attention, Outcome
 from heliograph.arkret.client.blocklist import NOWHERE
 from heliograph.arkret.client.facts import facts_of
 from heliograph.arkret.client.holder import Write, sign_event, verify_write, write_event
+from heliograph.arkret.client.kept import Key
 from heliograph.arkret.client.preferences import NOTHING_CONFIGURED, Preferences
 from heliograph.arkret.client.registration import Registered, RouteBook
 from heliograph.arkret.client.wakeup import read_wakeup

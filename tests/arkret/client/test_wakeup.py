@@ -19,7 +19,6 @@ from heliograph.arkret.client.wakeup import (
 from heliograph.delivery.blind import blind_members
 from heliograph.delivery.model import Counts, Wakeup, WakeupKind
 from heliograph.pushrules.document import DocumentRefused
-from heliograph.wire.malformed import Malformed
 from tests.arkret.make import TARGET
 from tests.pushrules.arkret.strategies import JSON
 
@@ -183,7 +182,7 @@ def test_the_meter_counts_as_one_would_by_hand(gaps: list[int], most: int, windo
 @pytest.mark.parametrize("bad", [{"wakeups_max": 0}, {"wakeups_max": 10_001}, {"window_ms": 0}])
 def test_a_threshold_that_means_nothing_is_refused(bad: dict[str, int]) -> None:
     """By the name of the number."""
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(DocumentRefused) as refused:
         AggressiveThreshold(**bad)
 
     assert [refused.value.field] == list(bad)

@@ -124,7 +124,7 @@ def test_a_matched_rule_without_actions_ends_the_chain() -> None:
 
 
 @given(rulesets(), EVENTS, FACTS)
-@settings(max_examples=400)
+@settings(max_examples=200)
 @pytest.mark.clause("R146", "R203", "R204")
 def test_the_compiled_chain_decides_as_the_whole_chain_does(
     document: dict[str, Any], event: Event, facts: Facts
@@ -170,7 +170,7 @@ def test_only_what_stands_before_the_match_can_change_it(
 
 
 @given(rulesets(), JSON, FACTS, st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_nothing_that_is_json_breaks_the_evaluation(
     document: dict[str, Any], envelope: Any, facts: Facts, readable: Any
 ) -> None:

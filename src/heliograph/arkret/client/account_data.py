@@ -8,7 +8,6 @@ spelling.
 
 import hashlib
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, Final, TypeAlias, final
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from nacl import bindings
 from nacl.exceptions import CryptoError
 
+from heliograph.arkret.client.kept import Key
 from heliograph.pushrules import document
 from heliograph.pushrules.arkret.event import Account
 from heliograph.pushrules.document import DocumentRefused, Fault
@@ -42,14 +42,6 @@ _BROKEN: Final = "R342"
 Owner: TypeAlias = Account | DidCoreId
 """Whose value it is: a complete account, or the bare principal id that the published schema still has. Writer
 and reader have to use the same, for it is sealed with the value."""
-
-
-class Key(StrEnum):
-    """The account data that this library knows; a closed set."""
-
-    PUSH_RULES = "ak.push_rules"
-    DND_SCHEDULE = "ak.dnd_schedule"
-    BLOCKLIST = "ak.account.blocklist"
 
 
 @final

@@ -18,13 +18,14 @@ from heliograph.pushrules.glob import fold
 from heliograph.wire import ids
 from heliograph.wire.canonical import INTEGER_MAX
 from heliograph.wire.instant import Instant, parse_instant
-from heliograph.wire.malformed import Malformed
 
 ENTRIES_MAX: Final = 4_096
 """Entries in one list at most; published."""
 
 VALUE_MAX_CHARACTERS: Final = ids.VERIFICATION_METHOD_CHARACTERS_MAX
 """Longest handle, domain, keyword or verification method; the last is the longest of them."""
+
+INSTANT_CHARACTERS: Final = 24
 
 CLAUSE: Final = "R006"
 
@@ -293,12 +294,7 @@ def _read_entry(value: object, field: str) -> Entry:
 
 
 def _read_instant(value: object, field: str) -> Instant:
-    try:
-        return parse_instant(document.text(value, field, 24, clause=CLAUSE), field)
-    except DocumentRefused:
-        raise
-    except Malformed as malformed:
-        raise DocumentRefused(Fault.SCHEMA_VIOLATION, CLAUSE, field, malformed.problem) from None
+    return document.spelled(value, field, parse_instant, INSTANT_CHARACTERS, clause=CLAUSE)
 
 
 def _read_target(value: object, field: str) -> Target:
@@ -330,10 +326,6 @@ def _read_name(kind: TargetKind, given: Mapping[str, Any], member: str, field: s
     if kind is TargetKind.APPLET and not _APPLET.fullmatch(name):
         raise DocumentRefused(Fault.SCHEMA_VIOLATION, CLAUSE, field, "must be an ak:applet: reference")
     if kind is TargetKind.DEVICE:
-        try:
-            if member == "object_ref":
-                return ids.parse_device_id(name, field)
-            return ids.parse_verification_method(name, field)
-        except Malformed as malformed:
-            raise DocumentRefused(Fault.SCHEMA_VIOLATION, CLAUSE, field, malformed.problem) from None
+        parse = ids.parse_device_id if member == "object_ref" else ids.parse_verification_method
+        return document.spelled(name, field, parse, VALUE_MAX_CHARACTERS, clause=CLAUSE)
     return name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from heliograph.arkret.client.account_data import Key
+from heliograph.arkret.client.kept import Key
 from heliograph.pushrules import document
 from heliograph.pushrules.arkret.event import Account, actor_of
 from heliograph.pushrules.document import DocumentRefused, Fault

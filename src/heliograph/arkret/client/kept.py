@@ -2,11 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from heliograph.pushrules.document import DocumentRefused
 
 T = TypeVar("T")
+
+
+class Key(StrEnum):
+    """The account data that this library knows; a closed set."""
+
+    PUSH_RULES = "ak.push_rules"
+    DND_SCHEDULE = "ak.dnd_schedule"
+    BLOCKLIST = "ak.account.blocklist"
 
 
 @dataclass(frozen=True, slots=True)

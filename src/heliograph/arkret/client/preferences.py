@@ -7,10 +7,10 @@ mute.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, assert_never
 
 from heliograph.arkret.client.blocklist import Blocklist, read_blocklist, salvage_blocklist
-from heliograph.arkret.client.kept import Kept
+from heliograph.arkret.client.kept import Kept, Key
 from heliograph.pushrules.arkret.members import DEFAULT_GRID, Grid
 from heliograph.pushrules.arkret.ruleset import Ruleset, read_ruleset, salvage
 from heliograph.pushrules.dnd.schedule import Dnd, read_dnd
@@ -73,12 +73,29 @@ class Preferences:
             ),
         )
 
-    def troubles(self) -> tuple[tuple[str, DocumentRefused], ...]:
+    def without(self, key: Key, revision: int) -> "Preferences":
+        """Take the deletion of a value: from then on it is not configured.
+
+        Args:
+            key: Which one.
+            revision: The server's revision of the deletion.
+        """
+        match key:
+            case Key.PUSH_RULES:
+                return replace(self, rules=self.rules.forget(revision))
+            case Key.DND_SCHEDULE:
+                return replace(self, dnd=self.dnd.forget(revision))
+            case Key.BLOCKLIST:
+                return replace(self, blocklist=self.blocklist.forget(revision))
+            case _:
+                assert_never(key)
+
+    def troubles(self) -> tuple[tuple[Key, DocumentRefused], ...]:
         """List what the person should repair: the key of each damaged value, and what is wrong with it."""
-        kept: tuple[tuple[str, DocumentRefused | None], ...] = (
-            ("ak.push_rules", self.rules.trouble),
-            ("ak.dnd_schedule", self.dnd.trouble),
-            ("ak.account.blocklist", self.blocklist.trouble),
+        kept: tuple[tuple[Key, DocumentRefused | None], ...] = (
+            (Key.PUSH_RULES, self.rules.trouble),
+            (Key.DND_SCHEDULE, self.dnd.trouble),
+            (Key.BLOCKLIST, self.blocklist.trouble),
         )
         return tuple((key, trouble) for key, trouble in kept if trouble is not None)
 

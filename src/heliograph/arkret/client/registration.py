@@ -4,6 +4,7 @@ A registration belongs to one account, and an account is a principal on a Statio
 has two registrations that share nothing but the device, so that nobody can tell that they are one person's.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,11 +20,15 @@ from heliograph.wire.instant import Instant, parse_instant
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 from heliograph.wire.strict_json import JsonValue
-from heliograph.wire.text import parse_display_text_256
+from heliograph.wire.text import DISPLAY_TEXT_256_CHARACTERS_MAX, parse_display_text_256
 
 PUSH_KEY_MAX_CHARACTERS: Final = 4_096
 URL_MAX_CHARACTERS: Final = 2_048
 APP_ID_MAX_CHARACTERS: Final = 256
+ID_MAX_CHARACTERS: Final = 128
+"""Longest of the ids and instants here; a registration id is."""
+
+_URL: Final = re.compile(r"https://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 
 RENEW_BEFORE_MS: Final = 24 * 60 * 60 * 1000
 """How long before its end a registration is renewed: a device is online at least once on most days."""
@@ -64,20 +69,22 @@ class Registration:
         """Check the members, so that a Station refuses none of them.
 
         Raises:
-            Malformed: One has not the form that the operation asks for.
+            DocumentRefused: One has not the form that the operation asks for.
         """
-        ids.parse_device_id(self.device_id, "device_id")
-        if (
-            not self.push_gateway_url.startswith("https://")
-            or len(self.push_gateway_url) > URL_MAX_CHARACTERS
-        ):
-            raise Malformed("push_gateway_url", "must be an https URL")
-        if not 0 < len(self.push_key.reveal()) <= PUSH_KEY_MAX_CHARACTERS:
-            raise Malformed("push_key", f"must be 1 to {PUSH_KEY_MAX_CHARACTERS} characters")
-        if not 0 < len(self.app_id) <= APP_ID_MAX_CHARACTERS or self.app_id.startswith("ak:"):
-            raise Malformed("app_id", "must be a package name or bundle id")
+        document.spelled(self.device_id, "device_id", ids.parse_device_id, ID_MAX_CHARACTERS, clause="R047")
+        document.spelled(
+            self.push_gateway_url, "push_gateway_url", _parse_url, URL_MAX_CHARACTERS, clause="R047"
+        )
+        document.text(self.push_key.reveal(), "push_key", PUSH_KEY_MAX_CHARACTERS, clause="R047")
+        document.spelled(self.app_id, "app_id", _parse_app_id, APP_ID_MAX_CHARACTERS, clause="R048")
         if self.display_name is not None:
-            parse_display_text_256(self.display_name, "display_name")
+            document.spelled(
+                self.display_name,
+                "display_name",
+                parse_display_text_256,
+                DISPLAY_TEXT_256_CHARACTERS_MAX,
+                clause="R049",
+            )
 
     def body(self) -> dict[str, JsonValue]:
         """Spell the request. It holds the push key; it is for the Station alone and for no log."""
@@ -129,18 +136,26 @@ def read_registered(value: object) -> Registered:
     """
     clause = "R062"
     given = document.members(value, "", ("push_target_id", "registration_id"), ("expires_at",), clause=clause)
-    texts = {name: document.text(text, name, 512, clause=clause) for name, text in given.items()}
-    try:
-        expires_at = texts.get("expires_at")
-        return Registered(
-            ids.parse_push_target_id(texts["push_target_id"], "push_target_id"),
-            ids.parse_registration_id(texts["registration_id"], "registration_id"),
-            None if expires_at is None else parse_instant(expires_at, "expires_at"),
-        )
-    except DocumentRefused:
-        raise
-    except Malformed as malformed:
-        raise DocumentRefused(Fault.SCHEMA_VIOLATION, clause, malformed.field, malformed.problem) from None
+    expires_at = given.get("expires_at")
+    return Registered(
+        document.spelled(
+            given["push_target_id"],
+            "push_target_id",
+            ids.parse_push_target_id,
+            ID_MAX_CHARACTERS,
+            clause="R018",
+        ),
+        document.spelled(
+            given["registration_id"],
+            "registration_id",
+            ids.parse_registration_id,
+            ID_MAX_CHARACTERS,
+            clause=clause,
+        ),
+        None
+        if expires_at is None
+        else document.spelled(expires_at, "expires_at", parse_instant, ID_MAX_CHARACTERS, clause="R073"),
+    )
 
 
 def must_register(
@@ -212,3 +227,15 @@ class RouteBook:
             (account for account, known in self.routes.items() if known.push_target_id == push_target_id),
             None,
         )
+
+
+def _parse_url(text: str, field: str) -> str:
+    if not _URL.fullmatch(text):
+        raise Malformed(field, "must be an https URL without user, fragment and white space")
+    return text
+
+
+def _parse_app_id(text: str, field: str) -> str:
+    if text.startswith("ak:"):
+        raise Malformed(field, "must be a package name or bundle id")
+    return text

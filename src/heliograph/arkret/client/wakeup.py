@@ -16,7 +16,6 @@ from heliograph.pushrules import document
 from heliograph.pushrules.document import DocumentRefused, Fault
 from heliograph.wire import ids
 from heliograph.wire.instant import Instant
-from heliograph.wire.malformed import Malformed
 
 COUNT_GRID: Final = frozenset({"1", "2-5", "6-20", "21+"})
 """The published grid of unread counts. A bucket off the grid is dropped, never read as a number."""
@@ -48,14 +47,9 @@ def read_wakeup(value: object) -> Wakeup:
     """
     if not isinstance(value, Mapping):
         raise DocumentRefused(Fault.SCHEMA_VIOLATION, "R018", "", "must be an object")
-    try:
-        target = ids.parse_push_target_id(
-            document.text(value.get("push_target_id"), "push_target_id", 64, clause="R018"), "push_target_id"
-        )
-    except DocumentRefused:
-        raise
-    except Malformed as malformed:
-        raise DocumentRefused(Fault.SCHEMA_VIOLATION, "R018", malformed.field, malformed.problem) from None
+    target = document.spelled(
+        value.get("push_target_id"), "push_target_id", ids.parse_push_target_id, 64, clause="R018"
+    )
     kind: WakeupKind = document.word(value.get("wakeup_kind"), "wakeup_kind", WakeupKind, clause="R026")
     hint = value.get("push_hint")
     l10n_key = value.get("push_hint_l10n_key")
@@ -140,12 +134,12 @@ class AggressiveThreshold:
         """Check the numbers.
 
         Raises:
-            Malformed: One is less than one, or so many wakeups that nobody counts them.
+            DocumentRefused: One is less than one, or so many wakeups that nobody counts them.
         """
         if not 1 <= self.wakeups_max <= 10_000:  # noqa: PLR2004 - each is remembered
-            raise Malformed("wakeups_max", "must be 1 to 10000")
+            raise DocumentRefused(Fault.PARAM_INVALID, "R217", "wakeups_max", "must be 1 to 10000")
         if self.window_ms < 1:
-            raise Malformed("window_ms", "must be at least 1")
+            raise DocumentRefused(Fault.PARAM_INVALID, "R217", "window_ms", "must be at least 1")
 
 
 class WakeupMeter:

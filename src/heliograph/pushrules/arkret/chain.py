@@ -25,8 +25,8 @@ from heliograph.pushrules.arkret.conditions import (
 )
 from heliograph.pushrules.arkret.event import Subject
 from heliograph.pushrules.arkret.ruleset import Rule, Ruleset
+from heliograph.pushrules.arkret.star import Star
 from heliograph.pushrules.engine import Decision, Truth
-from heliograph.pushrules.glob import PATTERNS
 
 _Values: TypeAlias = dict[str, tuple[int, ...]]
 _Parts: TypeAlias = tuple[tuple[str, int], ...]
@@ -55,7 +55,8 @@ class _Index:
             case StrandTrack(patterns):
                 self._file_patterns("track_name", patterns, place)
             case WatchState(levels):
-                self._file_patterns("watch_state", [level.value for level in levels], place)
+                for level in levels:
+                    self.values["watch_state"][level.value].append(place)
             case ContainsKeyword(words):
                 self.keywords.extend((word, place) for word in words)
             case MentionsActor():
@@ -67,12 +68,12 @@ class _Index:
             case _:
                 assert_never(condition)
 
-    def _file_patterns(self, name: str, patterns: Sequence[str], place: int) -> None:
+    def _file_patterns(self, name: str, patterns: Sequence[Star], place: int) -> None:
         for pattern in patterns:
-            if _literal(pattern):
-                self.values[name][pattern].append(place)
+            if pattern.literal:
+                self.values[name][pattern.text].append(place)
             else:
-                self.fragments[name].append((PATTERNS.glob(pattern).fragment, place))
+                self.fragments[name].append((pattern.fragment, place))
 
 
 class Chain:
@@ -153,17 +154,13 @@ class Chain:
         return awake
 
 
-def _literal(pattern: str) -> bool:
-    return "*" not in pattern and "?" not in pattern
-
-
 def _cost(condition: Condition) -> int:
     """Rank what a rule can be filed under: the rarer the value and the cheaper the look-up, the better."""
     match condition:
         case FieldMatch(name, patterns):
             if name in _COARSE:
                 return 5
-            return 0 if all(map(_literal, patterns)) else 2
+            return 0 if all(pattern.literal for pattern in patterns) else 2
         case ContainsKeyword():
             return 1
         case IsDirectMessage() | MentionsActor():

@@ -12,10 +12,11 @@ from heliograph.pushrules import document
 from heliograph.pushrules.arkret import members
 from heliograph.pushrules.arkret.event import Subject
 from heliograph.pushrules.arkret.members import Bucket, Comparison, Grid
+from heliograph.pushrules.arkret.star import Star
 from heliograph.pushrules.arkret.watch import WatchLevel
 from heliograph.pushrules.document import DocumentRefused, Fault, within
 from heliograph.pushrules.engine import Truth
-from heliograph.pushrules.glob import PATTERNS, fold
+from heliograph.pushrules.glob import fold
 from heliograph.wire.canonical import INTEGER_MAX
 
 FIELD_MAX_CHARACTERS: Final = 256
@@ -36,15 +37,13 @@ INDETERMINATE: Final = Truth.INDETERMINATE
 class FieldMatch:
     """A field of the Event holds a text that matches one of the patterns, case and all.
 
-    In a pattern ``*`` is any run of characters and ``?`` is one; nothing else is special.
-
     Attributes:
         name: Which field.
         patterns: Any of them will do.
     """
 
     name: str
-    patterns: tuple[str, ...]
+    patterns: tuple[Star, ...]
 
     def holds(self, subject: Subject, /) -> Truth:
         """Compare; a field that is not there matches nothing, one that is not readable yet cannot tell."""
@@ -113,7 +112,7 @@ class MemberCount:
 class StrandTrack:
     """One of the Event's derived tracks matches one of the patterns (R167, R168, R169)."""
 
-    patterns: tuple[str, ...]
+    patterns: tuple[Star, ...]
 
     def holds(self, subject: Subject, /) -> Truth:
         """Compare; an Event without a track matches nothing."""
@@ -137,15 +136,10 @@ Condition: TypeAlias = (
 )
 
 
-def _any_matches(patterns: tuple[str, ...], texts: tuple[str, ...] | None) -> Truth:
+def _any_matches(patterns: tuple[Star, ...], texts: tuple[str, ...] | None) -> Truth:
     if texts is None:
         return INDETERMINATE
-    for pattern in patterns:
-        glob = PATTERNS.glob(pattern)
-        for text in texts:
-            if glob.matches(text):
-                return YES
-    return NO
+    return Truth.of(any(pattern.matches(text) for pattern in patterns for text in texts))
 
 
 def read_condition(value: object, field: str, grid: Grid) -> Condition:
@@ -174,7 +168,7 @@ def read_condition(value: object, field: str, grid: Grid) -> Condition:
 def _read_field_match(value: object, field: str, _grid: Grid) -> Condition:
     given = document.members(value, field, ("kind", "field", "pattern"), clause="R149")
     name = document.text(given["field"], within(field, "field"), FIELD_MAX_CHARACTERS, clause="R149")
-    return FieldMatch(name, _read_patterns(given["pattern"], within(field, "pattern")))
+    return FieldMatch(name, _read_stars(given["pattern"], within(field, "pattern")))
 
 
 def _read_contains_keyword(value: object, field: str, _grid: Grid) -> Condition:
@@ -226,7 +220,7 @@ def _read_member_count(value: object, field: str, grid: Grid) -> Condition:
 
 def _read_strand_track(value: object, field: str, _grid: Grid) -> Condition:
     given = document.members(value, field, ("kind", "pattern"), clause="R149")
-    return StrandTrack(_read_patterns(given["pattern"], within(field, "pattern")))
+    return StrandTrack(_read_stars(given["pattern"], within(field, "pattern")))
 
 
 def _read_watch_state(value: object, field: str, _grid: Grid) -> Condition:
@@ -243,6 +237,10 @@ def _read_watch_state(value: object, field: str, _grid: Grid) -> Condition:
     if not levels:
         raise DocumentRefused(Fault.PARAM_INVALID, "R149", place, "must name at least one level")
     return WatchState(frozenset(levels))
+
+
+def _read_stars(value: Any, place: str) -> tuple[Star, ...]:
+    return tuple(Star(pattern) for pattern in _read_patterns(value, place))
 
 
 def _read_patterns(value: Any, place: str) -> tuple[str, ...]:
