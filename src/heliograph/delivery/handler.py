@@ -8,15 +8,20 @@ waiting while a route was revoked finds it gone.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from heliograph.ambient.clock import Clock
 from heliograph.ambient.entropy import Entropy
 from heliograph.delivery.carrier import Carrier
 from heliograph.delivery.exchange import Moment
+from heliograph.delivery.gates import KnownGates, gate_names, passes
 from heliograph.delivery.model import Delivery, ProviderName, Route, Verdict
 from heliograph.delivery.provider import Provider
+from heliograph.delivery.ruling import Ruling, Shutting, ruled, ruling_of
 from heliograph.delivery.signal import CONFIG_HOLD_MS, signal_of
+from heliograph.queue.gate import store as gate_store
+from heliograph.queue.gate.decide import Gate
 from heliograph.queue.machine import EXPIRED, Change, Later, Policy, Refused, RouteGone, Signal
 from heliograph.queue.model import Claim
 from heliograph.storage.database import Tx
@@ -31,9 +36,9 @@ ROUTE_GONE: Final = "route_gone"
 NO_PROVIDER: Final = "provider_not_configured"
 """The reason of a delivery that waits for an operator to configure its application again."""
 
-UNSETTLED_MAX: Final = 16_384
-"""Verdicts that wait for their settlement: far more than any runner has in flight. What a lost fence
-leaves behind makes room first."""
+HELD_MS: Final = 1_000
+"""How long an item waits besides its gate when it met a closed one: should the gate be open again by now, the
+item comes soon, and not in a loop."""
 
 S = TypeVar("S")
 
@@ -88,6 +93,8 @@ class DeliveryHandler(Generic[S]):
         entropy: Draws octets for exchanges.
         policy: How patient this kind of work is.
         heard: Told of every verdict, for counters and the health of credentials; must not raise.
+        gates: What this process knows of gates; shared by all handlers of a process.
+        turned: Told, once it is on disk, of a gate that closed or of one that opened again; must not raise.
     """
 
     def __init__(
@@ -100,6 +107,8 @@ class DeliveryHandler(Generic[S]):
         entropy: Entropy,
         policy: Policy,
         heard: Callable[[ProviderName, Verdict], None] | None = None,
+        gates: KnownGates | None = None,
+        turned: Callable[[str, Gate | None], None] | None = None,
     ) -> None:
         self._source = source
         self._provider_of = provider_of
@@ -108,7 +117,8 @@ class DeliveryHandler(Generic[S]):
         self._entropy = entropy
         self._policy = policy
         self._heard = heard
-        self._verdicts: dict[tuple[str, int], Verdict] = {}
+        self._gates = KnownGates() if gates is None else gates
+        self._turned = turned
 
     @property
     def kind(self) -> str:
@@ -121,14 +131,17 @@ class DeliveryHandler(Generic[S]):
         return self._policy
 
     def load(self, tx: Tx, claims: Sequence[Claim]) -> Sequence[S]:
-        """Let the source read the stored details."""
+        """Let the source read the stored details, and look which gates are shut."""
+        shut = gate_store.gates(tx)
+        tx.after_commit(lambda: self._gates.learn(shut))
         return self._source.load(tx, claims)
 
     async def perform(self, claim: Claim, loaded: S) -> Signal:
         """Make one attempt and say how it ended.
 
         The provider sees the same ids on every attempt of one delivery, so a repeat after an ambiguous
-        loss folds into the first (I8). Nothing is sent once the delivery is worth nothing.
+        loss folds into the first (I8). Nothing is sent once the delivery is worth nothing, nor through a
+        gate that has closed since the claim.
         """
         delivery = self._source.open(loaded)
         if delivery is None:
@@ -139,25 +152,47 @@ class DeliveryHandler(Generic[S]):
         provider = self._provider_of(delivery.route)
         if provider is None:
             # Our configuration is at fault, not the route: hold it, as for a bad credential.
-            return Later(NO_PROVIDER, after_ms=CONFIG_HOLD_MS, burns_attempt=False)
+            held = Later(NO_PROVIDER, after_ms=CONFIG_HOLD_MS, burns_attempt=False)
+            return ruled(held, Ruling(passes=True))
+        names = gate_names(provider, delivery)
+        holding = self._gates.holding(names, claim, now)
+        if holding is not None:
+            gate, reason = holding
+            held = Later(reason, after_ms=HELD_MS, burns_attempt=False, gate=gate)
+            return ruled(held, Ruling(passes=claim.gate not in names))
         exchange = provider.exchange(delivery, Moment(now, self._entropy.octets(MOMENT_OCTETS)))
         verdict = await self._carrier.carry(exchange, provider=provider.name, until=delivery.expires_at)
         if self._heard is not None:
             self._heard(provider.name, verdict)
-        self._keep(claim, verdict)
-        return signal_of(verdict, attempt=claim.attempt, registered_at=self._source.registered_at(loaded))
+        shutting = self._gates.heard(names, verdict, self._clock.now(), self._entropy.fraction())
+        signal = signal_of(verdict, attempt=claim.attempt, registered_at=self._source.registered_at(loaded))
+        if shutting is not None and isinstance(signal, Later):
+            signal = replace(signal, gate=shutting.gate)
+        return ruled(
+            signal,
+            Ruling(verdict, provider.credential, shutting, passes=passes(names, verdict, claim.gate)),
+        )
 
     def settled(self, tx: Tx, claim: Claim, change: Change) -> None:
-        """Hand the end to the source, with the verdict of this very claim."""
-        key = (claim.item_id, claim.revision)
-        self._source.settled(tx, claim, change, self._verdicts.get(key))
-        # Only once it is on disk: a settlement may be run again and must then say the same.
-        tx.after_commit(lambda: self._forget(key))
+        """Hand the end to the source, and move the gates that it moves."""
+        ruling = ruling_of(change.signal)
+        if ruling.shutting is not None:
+            self._shut(tx, claim, ruling.shutting)
+        if claim.probe and (ruling.shutting is None or ruling.shutting.gate != claim.gate):
+            self._end_probe(tx, claim, passed=ruling.passes)
+        self._source.settled(tx, claim, change, ruling.verdict)
 
-    def _keep(self, claim: Claim, verdict: Verdict) -> None:
-        while len(self._verdicts) >= UNSETTLED_MAX:
-            del self._verdicts[next(iter(self._verdicts))]
-        self._verdicts[claim.item_id, claim.revision] = verdict
+    def _shut(self, tx: Tx, claim: Claim, shutting: Shutting) -> None:
+        gate = gate_store.shut(tx, shutting.gate, shutting.closing, claim.item_id, self._clock.now())
+        tx.after_commit(lambda: self._turn(shutting.gate, gate))
 
-    def _forget(self, key: tuple[str, int]) -> None:
-        self._verdicts.pop(key, None)
+    def _end_probe(self, tx: Tx, claim: Claim, *, passed: bool) -> None:
+        if not passed:
+            gate_store.undecided(tx, claim.gate, claim.item_id, self._clock.now())
+        elif gate_store.passed(tx, claim.gate, claim.item_id):
+            tx.after_commit(lambda: self._turn(claim.gate, None))
+
+    def _turn(self, name: str, gate: Gate | None) -> None:
+        self._gates.learn_one(name, gate)
+        if self._turned is not None:
+            self._turned(name, gate)
