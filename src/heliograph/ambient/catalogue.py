@@ -30,6 +30,7 @@ class Label(StrEnum):
     """The closed set of label names."""
 
     CODE = "code"
+    CREDENTIAL = "credential"
     DATABASE = "database"
     KIND = "kind"
     MEMBER = "member"
@@ -235,6 +236,19 @@ class Event(Enum):
         "provider state",
         Counter("breaker_changes", "Changes of breakers, by new state.", (Label.PROVIDER, Label.STATE)),
     )
+    CREDENTIAL_RESTS = (
+        "credential_rests",
+        Level.WARNING,
+        "A provider refused or throttled a credential, or one service did; nothing that needs it goes out.",
+        "credential reason step pause_ms",
+        Counter("credential_rests", "Pauses of credentials, by why.", (Label.CREDENTIAL, Label.REASON)),
+    )
+    CREDENTIAL_WORKS = (
+        "credential_works",
+        Level.INFO,
+        "A delivery tried a credential that had rested, and it works again.",
+        "credential",
+    )
     EGRESS_REFUSED = (
         "egress_refused",
         Level.INFO,
@@ -417,6 +431,10 @@ class Gauge(Enum):
     QUEUE_DEPTH = ("queue_depth", "Work items by kind and state.", Label.KIND, Label.STATE)
     QUEUE_LAG_SECONDS = ("queue_lag_seconds", "How long the oldest due work item has waited.", Label.KIND)
     BREAKER_OPEN = ("breaker_open", "1 while nothing is sent to a provider's host.", Label.PROVIDER)
+    CREDENTIALS_RESTING = (
+        "credentials_resting",
+        "Credentials, or services of one, that nothing goes out with until a single delivery has tried.",
+    )
     COMMIT_WAITING = ("commit_waiting", "Transactions that wait for the next commit.", Label.DATABASE)
     INSTALLATIONS = ("installations", "Installations known, by state.", Label.STATE)
 

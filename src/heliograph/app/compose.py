@@ -9,7 +9,7 @@ from typing import Final
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
-from heliograph.ambient.telemetry import Event, Telemetry, locations
+from heliograph.ambient.telemetry import Event, Gauge, Telemetry, locations
 from heliograph.app.identity import gateway_identity
 from heliograph.app.opening import (
     bind_applications,
@@ -32,6 +32,8 @@ from heliograph.arkret.gateway.service.reseal import Resealer
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.service.upkeep import Upkeep
 from heliograph.delivery.applications import Applications
+from heliograph.delivery.gates import KnownGates
+from heliograph.delivery.hygiene.service import Watch
 from heliograph.edge.asgi import Edge
 from heliograph.edge.health import Notice, Probe, health_system
 from heliograph.edge.server import Listen, bound, serving
@@ -140,11 +142,16 @@ async def running(
             entropy=entropy,
             telemetry=telemetry,
         )
+        gates = KnownGates()
+        telemetry.gauge(Gauge.CREDENTIALS_RESTING, lambda: gates.resting)
         systems: tuple[System, ...] = (
             health_system(
                 telemetry,
                 [Probe("database", database.ping)],
-                [Notice("deliveries_without_provider", lambda: applications.holds(clock.now()))],
+                [
+                    Notice("deliveries_without_provider", lambda: applications.holds(clock.now())),
+                    Notice("credentials_resting", lambda: gates.resting > 0),
+                ],
                 metrics=settings.server.metrics,
             ),
             gateway_system(Gateway(identity, handoffs, notifies)),
@@ -160,6 +167,7 @@ async def running(
                     doorbell=doorbell,
                     applications=applications,
                     keys=keys,
+                    gates=gates,
                     telemetry=telemetry,
                 )
             )
@@ -183,6 +191,8 @@ async def running(
             settings=settings.gateway,
         )
         await stack.enter_async_context(_background(_forever(upkeep.turn, clock, telemetry)))
+        watch = Watch(database, clock, gates)
+        await stack.enter_async_context(_background(_forever(watch.turn, clock, telemetry)))
         yield Running(
             identity=identity,
             receipt_key=receipt_key.verify_key,

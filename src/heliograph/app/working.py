@@ -15,12 +15,14 @@ from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
 from heliograph.delivery.applications import Applications
 from heliograph.delivery.carrier import AskSeen, Carrier
 from heliograph.delivery.egress import EgressGuard
+from heliograph.delivery.gates import KnownGates, credential_of
 from heliograph.delivery.handler import DeliveryHandler
 from heliograph.delivery.model import ProviderName, Route, Verdict
 from heliograph.delivery.provider import Provider
 from heliograph.delivery.resolver import SystemResolver
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.doorbell.port import Doorbell
+from heliograph.queue.gate.decide import Gate
 from heliograph.queue.machine import Policy
 from heliograph.queue.model import CLAIM_ITEMS_MAX
 from heliograph.queue.pace import Pace
@@ -58,6 +60,7 @@ async def working(
     doorbell: Doorbell,
     applications: Applications,
     keys: TenantKeys,
+    gates: KnownGates,
     telemetry: Telemetry,
 ) -> AsyncIterator[None]:
     """Deliver while the context lasts; then finish what is in flight and hand the rest back."""
@@ -75,6 +78,21 @@ async def working(
         telemetry.event(
             Event.DELIVERY_ENDED, provider=provider, outcome=verdict.outcome, reason=verdict.reason
         )
+
+    def turned(name: str, gate: Gate | None) -> None:
+        credential = credential_of(name)
+        if gate is None:
+            telemetry.event(Event.CREDENTIAL_WORKS, credential=credential)
+            for kind in (KIND, KIND_HARDENED):
+                doorbell.ring(kind)
+        else:
+            telemetry.event(
+                Event.CREDENTIAL_RESTS,
+                credential=credential,
+                reason=gate.reason,
+                step=gate.step,
+                pause_ms=max(0, gate.closed_until - clock.now()),
+            )
 
     def provider_of(route: Route) -> Provider | None:
         return applications.provider_of(route, clock.now())
@@ -95,6 +113,8 @@ async def working(
             entropy=entropy,
             policy=policy,
             heard=heard,
+            gates=gates,
+            turned=turned,
         )
         for kind, policy in ((KIND, POLICY), (KIND_HARDENED, POLICY_HARDENED))
     ]

@@ -18,6 +18,7 @@ from heliograph.arkret.gateway.service.office import Office
 from heliograph.cli.options import Config
 from heliograph.cli.printing import show
 from heliograph.delivery.applications import AppTable
+from heliograph.delivery.hygiene.service import HygieneDesk
 from heliograph.edge.server import run
 from heliograph.storage.migrations.runner import plan
 from heliograph.wire.instant import format_instant
@@ -63,6 +64,7 @@ async def _doctor(config: Path | None, *, everything: bool) -> int:
         ("disk", _disk),
         ("database", _database),
         ("providers", _providers),
+        ("deliveries", _deliveries),
         ("processes", _processes),
     ):
         for finding in await _looked(look, loaded):
@@ -171,3 +173,20 @@ def _process(notice: Notice) -> Finding:
     if notice.ended.next_start:
         return Finding(f"{when}; {', '.join(notice.ended.next_start)} wait", "restart it when it suits")
     return Finding(f"{when} and in force")
+
+
+async def _deliveries(loaded: Loaded[Settings]) -> list[Finding]:
+    database = await open_database(loaded.settings, exclusive=False)
+    try:
+        if (await plan(database)).pending:
+            return []
+        resting = await HygieneDesk(database).gates()
+    finally:
+        await database.close()
+    return [
+        Finding(
+            f"{gate.name} rests: {gate.reason}, for the {gate.step}. time",
+            "mend the credential, or wait: it is tried again by itself",
+        )
+        for gate in resting
+    ] or [Finding("no credential rests")]

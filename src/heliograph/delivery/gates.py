@@ -109,6 +109,11 @@ class KnownGates:
         self._pending: dict[str, tuple[str, Instant]] = {}
         self._faults: dict[str, int] = {}
 
+    @property
+    def resting(self) -> int:
+        """How many gates are known not to be simply open."""
+        return len(self._shut)
+
     def learn(self, gates: Sequence[Gate]) -> None:
         """Take over what the database says: these are not simply open, all others are."""
         self._shut = {gate.name: gate.reason for gate in gates}

@@ -46,7 +46,15 @@ async def waiting(there: House, at: int = NOW) -> list[dict[str, Any]]:
     for each in claims:
         stored = await there.database.read(store.delivery_load, each.item_id)
         assert stored is not None
-        found.append({"kind": each.kind, "lane": each.lane, "expires_at": each.expires_at, "stored": stored})
+        found.append(
+            {
+                "kind": each.kind,
+                "lane": each.lane,
+                "gate": each.gate,
+                "expires_at": each.expires_at,
+                "stored": stored,
+            }
+        )
     return found
 
 
@@ -64,6 +72,7 @@ async def test_a_registered_device_is_taken_over_and_its_wakeup_waits_on_disk(da
         }
         (item,) = await waiting(there)
         assert (item["kind"], item["lane"]) == (KIND, lane_of(make.STATION))
+        assert item["gate"] == "stub"
         assert item["expires_at"] == NOW + 86_400_000
         assert json.loads(item["stored"].wakeup) == {
             "push_target_id": make.TARGET,

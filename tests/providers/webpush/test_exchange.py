@@ -250,3 +250,19 @@ def test_no_body_text_of_a_provider_reaches_a_verdict() -> None:
     verdict = verdict_of(Answer(400, {}, b"<img onerror=alert(1)> vapid"), 60, NOW)
 
     assert verdict == Verdict(Outcome.CONFIG_BAD, "webpush_vapid_refused")
+
+
+@pytest.mark.parametrize(
+    ("push_key", "origin"),
+    [
+        (deliveries.push_key(), "https://push.example.org"),
+        (Secret("webpush:{}"), ""),
+        (Secret("webpush:" + "[" * 100_000), ""),
+        (Secret('webpush:{"endpoint":"https://10.0.0.1/x"}'), ""),
+        (Secret("something else"), ""),
+    ],
+    ids=["subscription", "no endpoint", "deep", "forbidden", "junk"],
+)
+def test_each_push_service_judges_our_key_for_itself(push_key: Secret, origin: str) -> None:
+    """So what one refuses holds up nothing that goes to another."""
+    assert provider().scope(deliveries.delivery(push_key, provider="webpush")) == origin

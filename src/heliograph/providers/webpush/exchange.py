@@ -20,7 +20,7 @@ from heliograph.providers.webpush.payload import (
     webpush_payload,
 )
 from heliograph.providers.webpush.settings import WebPushSettings, check_settings
-from heliograph.providers.webpush.subscription import Subscription, read_subscription
+from heliograph.providers.webpush.subscription import Subscription, origin_of, read_subscription
 from heliograph.providers.webpush.vapid import VapidKey
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
@@ -123,6 +123,9 @@ class WebPushProvider:
                 return "a host of the list does not resolve to a public address: look at hosts and at egress"
             case _:
                 return "a push service of the list cannot be reached from here: look at the network"
+    def scope(self, delivery: Delivery) -> str:
+        """Return the origin of the push service: each judges our key for itself, and counts for itself."""
+        return origin_of(delivery.route.push_key, self._rules)
 
     def exchange(self, delivery: Delivery, moment: Moment) -> Exchange:
         """Send one message; once more in the smallest form if it is too large, or with the previous key."""

@@ -10,6 +10,7 @@ The prefix names the form, so that a push key of another kind that strays here i
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from heliograph.delivery.address import Refusal
@@ -39,6 +40,18 @@ _JSON_LIMITS: Final = JsonLimits(
     octets_max=4 * PUSH_KEY_CODE_POINTS_MAX, depth_max=4, integers_only=False, nfc=False
 )
 """Four octets spell any code point; the document has two levels."""
+
+
+class _EndpointAlone(msgspec.Struct, frozen=True):
+    """The one member that names the push service."""
+
+    endpoint: str
+
+    def __repr__(self) -> str:
+        return "_EndpointAlone(…)"
+
+
+_decode_endpoint: Final = msgspec.json.Decoder(_EndpointAlone).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +106,19 @@ def read_subscription(push_key: Secret, rules: EgressRules) -> Subscription:
         auth=_octets(keys["auth"], "push_key.keys.auth", AUTH_OCTETS),
         expires_at=expires_at,
     )
+
+
+def origin_of(push_key: Secret, rules: EgressRules) -> str:
+    """Return the origin of a push key's endpoint, or nothing where there is none that may be called.
+
+    It looks no further than that, for it is asked before each delivery and again by the delivery itself.
+    """
+    try:
+        found = _decode_endpoint(push_key.reveal().removeprefix(PREFIX))
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    read = read_endpoint(found.endpoint, rules)
+    return "" if isinstance(read, Refusal) else read.origin
 
 
 def _json(text: str) -> object:

@@ -268,6 +268,7 @@ class Takeover:
             due_at=due_at,
             expires_at=due_at + self._life_ms(wakeup.kind),
             fold_key=_fold_key(tenant, standing.registration_id, wakeup, content),
+            gate=self._gate(standing),
         )
         delivery = NewDelivery(
             item_id=item_id,
@@ -279,6 +280,11 @@ class Takeover:
             accepted_at=one.now,
         )
         return _Wish(item, delivery)
+
+    def _gate(self, standing: Standing) -> str | None:
+        """Name what the delivery will need, so that it is not claimed while that rests."""
+        application = self._applications.resolve(standing.app)
+        return None if application is None else application.provider.credential
 
     def _life_ms(self, kind: WakeupKind) -> int:
         call = kind is WakeupKind.CALL_INVITE

@@ -1,0 +1,1 @@
+"""Keeping credentials and routes healthy, whatever providers say."""
