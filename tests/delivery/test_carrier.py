@@ -438,10 +438,10 @@ class Gate:
         self.opened = opened
         self.told: list[tuple[str, Answer | Lost]] = []
 
-    def admits(self, lane: str, now: int) -> bool:
-        return not self.opened
+    def wait_ms(self, lane: str, now: int) -> int:
+        return 30_000 if self.opened else 0
 
-    def heard(self, lane: str, heard: Answer | Lost, now: int) -> None:
+    def heard(self, lane: str, provider: str, heard: Answer | Lost, now: int) -> None:
         self.told.append((lane, heard))
 
 

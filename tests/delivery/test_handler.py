@@ -10,6 +10,7 @@ from tests.deliveries import DELIVERY_ID, NOW
 
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Telemetry
+from heliograph.delivery.breaker import BreakerPace, HostBreaker
 from heliograph.delivery.carrier import Carrier
 from heliograph.delivery.egress import EgressGuard, EgressRules
 from heliograph.delivery.gates import CONFIG_PAUSE_MS_LONGEST
@@ -113,13 +114,17 @@ class World:
 
 @contextlib.asynccontextmanager
 async def world(
-    database: Database, provider: Provider | None = None, *, configured: bool = True
+    database: Database,
+    provider: Provider | None = None,
+    *,
+    configured: bool = True,
+    breaker: HostBreaker | None = None,
 ) -> AsyncIterator[World]:
     clock, entropy, source = SetClock(), SystemEntropy(), OneRoute()
     heard: list[tuple[str, Verdict]] = []
     async with StubReceiver.start() as receiver:
         stub = provider or StubProvider(StubSettings(url=receiver.url))
-        carrier = Carrier(clock=clock, guard=EgressGuard(EgressRules(), SystemResolver()))
+        carrier = Carrier(clock=clock, guard=EgressGuard(EgressRules(), SystemResolver()), breaker=breaker)
 
         def provider_of(route: Route) -> Provider | None:
             return stub if configured and route.provider == "stub" else None
@@ -267,3 +272,30 @@ async def test_transient_failures_end_with_the_attempts(database: Database) -> N
 
     assert [end.state for end in ends] == [State.READY] * 4 + [State.DEAD]
     assert ends[-1].reason == "attempts_exhausted"
+
+
+@pytest.mark.anyio
+async def test_while_a_host_rests_nothing_is_sent_and_no_attempt_is_burned(database: Database) -> None:
+    """What the breaker keeps at home is no attempt; the item waits behind its credential's gate."""
+    breaker = HostBreaker(lambda: 0.0, BreakerPace(1, 300_000, 300_000))
+    async with world(database, breaker=breaker) as here:
+        here.receiver.answers.extend([Reply(503)] * 2)
+        await here.turn()
+        held = []
+        for _ in range(3):
+            here.clock.at += 60_000
+            held.append((await here.runner.turn()).claimed)
+        resting = len(here.receiver.heard)
+        here.clock.at += 600_000
+        await here.turn()
+        here.clock.at += 600_000
+        await here.turn()
+
+    assert [(end.state, end.reason) for end in here.source.ends] == [
+        (State.READY, "stub_unavailable"),
+        (State.READY, "origin_rests"),
+        (State.READY, "stub_unavailable"),
+        (State.DONE, None),
+    ]
+    assert held == [1, 0, 0]
+    assert resting == 1

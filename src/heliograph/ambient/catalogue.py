@@ -430,7 +430,7 @@ class Gauge(Enum):
     REQUESTS_IN_FLIGHT = ("requests_in_flight", "Requests being worked on now.")
     QUEUE_DEPTH = ("queue_depth", "Work items by kind and state.", Label.KIND, Label.STATE)
     QUEUE_LAG_SECONDS = ("queue_lag_seconds", "How long the oldest due work item has waited.", Label.KIND)
-    BREAKER_OPEN = ("breaker_open", "1 while nothing is sent to a provider's host.", Label.PROVIDER)
+    BREAKER_OPEN = ("breaker_open", "Hosts of a provider that nothing is sent to now.", Label.PROVIDER)
     CREDENTIALS_RESTING = (
         "credentials_resting",
         "Credentials, or services of one, that nothing goes out with until a single delivery has tried.",

@@ -24,6 +24,8 @@ from heliograph.app.reading import Loaded
 from heliograph.arkret.gateway.decide import grid_fault
 from heliograph.arkret.gateway.settings import GatewaySettings
 from heliograph.delivery.applications import AppTable
+from heliograph.delivery.settings import DeliverySettings
+from heliograph.delivery.settings import check_settings as check_delivery
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 
@@ -179,6 +181,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: LogSettings = LogSettings()
     worker: WorkerSettings = WorkerSettings()
     egress: EgressSettings = EgressSettings()
+    delivery: DeliverySettings = DeliverySettings()
     gateway: GatewaySettings = GatewaySettings()
     reload: ReloadSettings = ReloadSettings()
     providers: Annotated[dict[str, msgspec.Struct], PROVIDER_TABLE] = {}
@@ -277,5 +280,9 @@ def _check(settings: Settings) -> None:
         raise Malformed("gateway.default_app", "names no application of the apps section")
     if (fault := grid_fault(settings.gateway.bucket_grid)) is not None:
         raise Malformed("gateway.bucket_grid", fault)
+    try:
+        check_delivery(settings.delivery)
+    except Malformed as malformed:
+        raise Malformed(f"delivery.{malformed.field}", malformed.problem) from None
     if scheme == "postgresql" and (":" in user or "password=" in rest):
         raise Malformed("database.url", "must not hold the password; refer to it in database.password")

@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Final
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
-from heliograph.ambient.telemetry import Event, Telemetry
+from heliograph.ambient.telemetry import Event, Gauge, Telemetry
 from heliograph.app.opening import database_secret_url, egress_rules
 from heliograph.app.settings import Settings
 from heliograph.arkret.gateway.service.deliver import WakeupSource
 from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
 from heliograph.delivery.applications import Applications
+from heliograph.delivery.breaker import BreakerPace, BreakerState, HostBreaker
 from heliograph.delivery.carrier import AskSeen, Carrier
 from heliograph.delivery.egress import EgressGuard
 from heliograph.delivery.gates import KnownGates, credential_of
@@ -22,6 +24,7 @@ from heliograph.delivery.provider import Provider
 from heliograph.delivery.resolver import SystemResolver
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.doorbell.port import Doorbell
+from heliograph.providers import ADAPTERS
 from heliograph.queue.gate.decide import Gate
 from heliograph.queue.machine import Policy
 from heliograph.queue.model import CLAIM_ITEMS_MAX
@@ -79,6 +82,22 @@ async def working(
             Event.DELIVERY_ENDED, provider=provider, outcome=verdict.outcome, reason=verdict.reason
         )
 
+    def broke(provider: ProviderName, state: BreakerState) -> None:
+        telemetry.event(Event.BREAKER_CHANGED, provider=provider, state=state)
+
+    outgoing = settings.delivery
+    breaker = HostBreaker(
+        entropy.fraction,
+        BreakerPace(
+            failures_min=outgoing.breaker_failures,
+            pause_ms_first=outgoing.breaker_pause_s * 1_000,
+            pause_ms_longest=outgoing.breaker_pause_s_max * 1_000,
+        ),
+        broke,
+    )
+    for name in ADAPTERS:
+        telemetry.gauge(Gauge.BREAKER_OPEN, partial(_opened, breaker, name), provider=name)
+
     def turned(name: str, gate: Gate | None) -> None:
         credential = credential_of(name)
         if gate is None:
@@ -102,6 +121,7 @@ async def working(
         clock=clock,
         guard=EgressGuard(egress_rules(settings), SystemResolver()),
         observe=seen,
+        breaker=breaker,
         extra_ca_pem=None if ca_file is None else ca_file.read_bytes(),
     )
     handlers = [
@@ -144,3 +164,7 @@ async def working(
         stop.set()
         await task
         await carrier.close()
+
+
+def _opened(breaker: HostBreaker, provider: ProviderName) -> float:
+    return breaker.opened()[provider]

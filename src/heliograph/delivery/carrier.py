@@ -7,7 +7,7 @@ is the exchange's business. Nothing here is ever logged.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from pyreqwest.client import Client
@@ -17,7 +17,7 @@ from heliograph.delivery.address import Refusal
 from heliograph.delivery.client import CONNECT_MS, UnsendableError, build, checked_pem, send
 from heliograph.delivery.egress import Admitted, EgressGuard
 from heliograph.delivery.exchange import Answer, Ask, Exchange, Loss, Lost
-from heliograph.delivery.model import ProviderName, Verdict
+from heliograph.delivery.model import Outcome, ProviderName, Verdict
 from heliograph.wire.instant import Instant
 
 ASKS_PER_EXCHANGE_MAX: Final = 8
@@ -61,13 +61,23 @@ class AskSeen:
 class Breaker(Protocol):
     """Decides per lane whether asking makes sense now. It hears the end of every ask."""
 
-    def admits(self, lane: Lane, now: Instant) -> bool:
-        """Tell whether an ask may go out now; if not it is lost unsent."""
+    def wait_ms(self, lane: Lane, now: Instant) -> int:
+        """Tell how long nothing should be sent; 0 when an ask may go out now. Otherwise it is lost unsent."""
         ...
 
-    def heard(self, lane: Lane, heard: Answer | Lost, now: Instant) -> None:
+    def heard(self, lane: Lane, provider: ProviderName, heard: Answer | Lost, now: Instant) -> None:
         """Learn how an ask on this lane ended."""
         ...
+
+
+@dataclass(slots=True)
+class _Errand:
+    """One ask on its way: for whom, until when, and what kept it at home."""
+
+    ask: Ask
+    provider: ProviderName
+    deadline: float = 0.0
+    rests_ms: int = 0
 
 
 class _Lane:
@@ -127,19 +137,26 @@ class Carrier:
             until: When the delivery is worth nothing any more; no ask begins or lasts beyond it.
 
         Returns:
-            What the exchange returned.
+            What the exchange returned; where nothing was sent because the breaker is open, with the time
+            that is left of its pause.
 
         Raises:
             RuntimeError: The exchange asked too often, or the carrier is closed: a bug.
             UnsendableError: An ask to an operator's host has a URL or a header that is none: a bug.
         """
+        rests_ms = 0
         try:
             ask = next(exchange)
             for _ in range(ASKS_PER_EXCHANGE_MAX):
-                ask = exchange.send(await self._ask(ask, provider, until))
+                errand = _Errand(ask, provider)
+                heard = await self._ask(errand, until)
+                rests_ms = errand.rests_ms
+                ask = exchange.send(heard)
         except StopIteration as end:
             verdict = end.value
             assert isinstance(verdict, Verdict)  # noqa: S101 - the type of Exchange, which a generator erases
+            if rests_ms and verdict.outcome is Outcome.TRANSIENT:
+                return replace(verdict, rests_ms=rests_ms)
             return verdict
         finally:
             exchange.close()
@@ -159,20 +176,21 @@ class Carrier:
         for client in clients:
             await client.close()
 
-    async def _ask(self, ask: Ask, provider: ProviderName, until: Instant) -> Answer | Lost:
+    async def _ask(self, errand: _Errand, until: Instant) -> Answer | Lost:
         if self._closed:
             raise RuntimeError("the carrier is closed")
         begun = self._clock.monotonic()
-        patience_ms = min(ask.timeout_ms, until - self._clock.now())
+        patience_ms = min(errand.ask.timeout_ms, until - self._clock.now())
         refusal: Refusal | None = None
         heard: Answer | Lost = Lost(Loss.NOT_SENT)
         if patience_ms > 0:
-            sent, refusal = await self._guarded(ask, begun + patience_ms / 1_000)
+            errand.deadline = begun + patience_ms / 1_000
+            sent, refusal = await self._guarded(errand)
             heard = sent
         if self._observe is not None:
             self._observe(
                 AskSeen(
-                    provider=provider,
+                    provider=errand.provider,
                     status=heard.status if isinstance(heard, Answer) else None,
                     loss=heard.loss if isinstance(heard, Lost) else None,
                     refusal=refusal,
@@ -181,15 +199,15 @@ class Carrier:
             )
         return heard
 
-    async def _guarded(self, ask: Ask, deadline: float) -> tuple[Answer | Lost, Refusal | None]:
+    async def _guarded(self, errand: _Errand) -> tuple[Answer | Lost, Refusal | None]:
         """Let the guard judge an endpoint that a user supplied, then send."""
-        url = ask.url.reveal()
-        if not ask.untrusted_host:
-            return await self._in_lane(_origin(url), ask, deadline, [(url, None)]), None
+        url = errand.ask.url.reveal()
+        if not errand.ask.untrusted_host:
+            return await self._in_lane(_origin(url), errand, [(url, None)]), None
         admitted = self._guard.admit_at_once(url, self._clock.now())
         if admitted is None:
             try:
-                async with asyncio.timeout(deadline - self._clock.monotonic()):
+                async with asyncio.timeout(errand.deadline - self._clock.monotonic()):
                     admitted = await self._guard.admit(url, self._clock.now())
             except TimeoutError:
                 return Lost(Loss.NOT_SENT), None
@@ -198,7 +216,7 @@ class Carrier:
         if isinstance(admitted, Refusal):
             return Lost(Loss.REFUSED_EGRESS), admitted
         try:
-            heard = await self._in_lane(admitted.endpoint.origin, ask, deadline, self._targets(admitted))
+            heard = await self._in_lane(admitted.endpoint.origin, errand, self._targets(admitted))
         except UnsendableError:
             # The guard and the client read this URL differently: neither is to be believed.
             return Lost(Loss.REFUSED_EGRESS), Refusal.NOT_A_URL
@@ -212,51 +230,55 @@ class Carrier:
         return [(admitted.endpoint.url, (host, address)) for address in (known + fresh)[:ADDRESSES_TRIED_MAX]]
 
     async def _in_lane(
-        self, origin: Lane, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+        self, origin: Lane, errand: _Errand, targets: list[tuple[str, tuple[str, str] | None]]
     ) -> Answer | Lost:
         """Wait for a free place at the origin, then send.
 
         Until an origin has answered once, asks go one at a time: the client would otherwise open a
         connection for each, and some providers allow a single stream until they know us.
         """
-        if self._breaker is not None and not self._breaker.admits(origin, self._clock.now()):
-            return Lost(Loss.NOT_SENT)
+        if self._breaker is not None:
+            errand.rests_ms = self._breaker.wait_ms(origin, self._clock.now())
+            if errand.rests_ms:
+                return Lost(Loss.NOT_SENT)
         lane = self._lane(origin)
         lane.users += 1
         heard: Answer | Lost | None
         try:
             if lane.warm and not lane.places.locked():
                 async with lane.places:
-                    heard = await self._send_to_any(ask, deadline, targets)
+                    heard = await self._send_to_any(errand, targets)
             else:
-                heard = await self._wait_and_send(lane, ask, deadline, targets)
+                heard = await self._wait_and_send(lane, errand, targets)
         finally:
             lane.users -= 1
+        if heard is None and lane.warm:
+            return Lost(Loss.NOT_SENT)  # all places were taken, which says nothing about the origin
         if heard is None:
-            return Lost(Loss.NOT_SENT)
+            heard = Lost(Loss.NOT_SENT)  # whoever tried to get a first answer got none in all this time
         lane.warm = isinstance(heard, Answer) or (lane.warm and heard.loss is Loss.TIMED_OUT)
         if self._breaker is not None:
-            self._breaker.heard(origin, heard, self._clock.now())
+            self._breaker.heard(origin, errand.provider, heard, self._clock.now())
         return heard
 
     async def _wait_and_send(
-        self, lane: _Lane, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+        self, lane: _Lane, errand: _Errand, targets: list[tuple[str, tuple[str, str] | None]]
     ) -> Answer | Lost | None:
         """Wait for a place, and while no connection is known to work for being the one that tries.
 
-        None when the wait was in vain, which says nothing about the origin.
+        None when the wait was in vain.
         """
         try:
-            async with asyncio.timeout(deadline - self._clock.monotonic()) as waiting, lane.places:
+            async with asyncio.timeout(errand.deadline - self._clock.monotonic()) as waiting, lane.places:
                 if not lane.warm:
                     async with lane.opening:
                         if not lane.warm:
                             waiting.reschedule(None)  # from here on the client keeps the time
-                            first = await self._send_to_any(ask, deadline, targets)
+                            first = await self._send_to_any(errand, targets)
                             lane.warm = isinstance(first, Answer)
                             return first
                 waiting.reschedule(None)
-                return await self._send_to_any(ask, deadline, targets)
+                return await self._send_to_any(errand, targets)
         except TimeoutError:
             return None
 
@@ -272,15 +294,15 @@ class Carrier:
         return lane
 
     async def _send_to_any(
-        self, ask: Ask, deadline: float, targets: list[tuple[str, tuple[str, str] | None]]
+        self, errand: _Errand, targets: list[tuple[str, tuple[str, str] | None]]
     ) -> Answer | Lost:
         heard: Answer | Lost = Lost(Loss.NOT_SENT)
         for url, pin in targets:
             client = await self._client(pin)
-            left = deadline - self._clock.monotonic()
+            left = errand.deadline - self._clock.monotonic()
             if left <= 0:
                 return Lost(Loss.NOT_SENT)
-            heard = await send(client, ask, url, left)
+            heard = await send(client, errand.ask, url, left)
             if isinstance(heard, Answer) or heard.loss is not Loss.NOT_SENT:
                 return heard
         return heard

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar, final, runtime_checkable
 from heliograph.delivery.model import Delivery, Outcome, Verdict
 from heliograph.delivery.provider import Provider
 from heliograph.delivery.ruling import Shutting
+from heliograph.delivery.signal import ORIGIN_RESTS
 from heliograph.queue.gate.decide import Closing, Gate
 from heliograph.queue.model import Claim
 from heliograph.wire.instant import Instant
@@ -31,6 +32,9 @@ ASKED_PAUSE_MS_FIRST: Final = 1_000
 """Where it names one, ours only matters once its own has failed several times."""
 
 THROTTLED_PAUSE_MS_LONGEST: Final = 900_000
+
+REST_PAUSE_MS_LONGEST: Final = 60_000
+"""Our own part of the pause for a host that does not answer; the breaker's is longer when it must be."""
 
 STRANGERS_FAULTS_MIN: Final = 3
 """So many refusals in a row, without a success between them, close a gate whose host a stranger has named. A
@@ -89,6 +93,11 @@ def closing_of(verdict: Verdict, fraction: float) -> Closing | None:
     """
     asked = verdict.retry_after_ms
     match verdict.outcome:
+        case Outcome.TRANSIENT if verdict.rests_ms is not None:
+            # The breaker has its own steps; the gate only lets other processes and claims know.
+            return Closing(
+                ORIGIN_RESTS, ASKED_PAUSE_MS_FIRST, REST_PAUSE_MS_LONGEST, verdict.rests_ms, fraction
+            )
         case Outcome.CONFIG_BAD:
             return Closing(
                 verdict.reason, CONFIG_PAUSE_MS_FIRST, CONFIG_PAUSE_MS_LONGEST, asked or 0, fraction

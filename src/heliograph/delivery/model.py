@@ -101,6 +101,7 @@ class Verdict:
         retry_after_ms: The provider's own wish for a pause, already clamped to one second to one hour.
         dead_since: For ``TOKEN_DEAD``: since when the provider says that the token is dead.
         ambiguous: The request may have been taken though no answer came.
+        rests_ms: For ``TRANSIENT``: nothing was sent, for the host rests for so long. The carrier says so.
     """
 
     outcome: Outcome
@@ -108,6 +109,7 @@ class Verdict:
     retry_after_ms: int | None = None
     dead_since: Instant | None = None
     ambiguous: bool = False
+    rests_ms: int | None = None
 
 
 ProviderName: TypeAlias = str

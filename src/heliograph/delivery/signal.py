@@ -11,6 +11,7 @@
 | throttled_target                    | later                                       | kept                  |
 | throttled_app                       | later, burns no attempt                     | kept                  |
 | transient                           | later                                       | kept                  |
+| transient, kept at home by a breaker | later, burns no attempt                    | kept                  |
 | unknown                             | later, twice; then refused                  | kept                  |
 
 A token that died before the registration that names it was made is the ghost of an older life of the same
@@ -36,6 +37,9 @@ counted by the minute."""
 
 UNKNOWN_RETRIES_MAX: Final = 2
 """How often an answer that nobody has mapped is tried again."""
+
+ORIGIN_RESTS: Final = "origin_rests"
+"""The reason of a delivery that was not sent because the provider's host does not answer."""
 
 BORN_LATER: Final = "token_dead_before_registration"
 """The reason of a delivery whose provider speaks of an older life of the token."""
@@ -63,6 +67,8 @@ def signal_of(verdict: Verdict, *, attempt: int, registered_at: Instant) -> Sign
             return Later(reason, after_ms=CONFIG_HOLD_MS, burns_attempt=False)
         case Outcome.THROTTLED_APP:
             return Later(reason, after_ms=THROTTLED_APP_MS if pause is None else pause, burns_attempt=False)
+        case Outcome.TRANSIENT if verdict.rests_ms is not None:
+            return Later(ORIGIN_RESTS, after_ms=verdict.rests_ms, burns_attempt=False)
         case Outcome.THROTTLED_TARGET | Outcome.TRANSIENT:
             return Later(reason, after_ms=pause)
         case Outcome.UNKNOWN:

@@ -123,6 +123,7 @@ class WebPushProvider:
                 return "a host of the list does not resolve to a public address: look at hosts and at egress"
             case _:
                 return "a push service of the list cannot be reached from here: look at the network"
+
     def scope(self, delivery: Delivery) -> str:
         """Return the origin of the push service: each judges our key for itself, and counts for itself."""
         return origin_of(delivery.route.push_key, self._rules)
