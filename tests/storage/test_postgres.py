@@ -226,7 +226,7 @@ class TestCollisions:
         await other.close()
 
         assert (await things.read(get, "a"), await things.read(get, "b")) == (2, 2)
-        assert retried == ["DeadlockDetected"]
+        assert set(retried) == {"DeadlockDetected"}  # a busy server may end one again when it is run again
 
 
 class TestServers:
