@@ -249,6 +249,13 @@ class Event(Enum):
         "A delivery tried a credential that had rested, and it works again.",
         "credential",
     )
+    MASS_TOKEN_DEATH = (
+        "mass_token_death",
+        Level.ERROR,
+        "A provider called too many routes dead at once; none is ended for it until an operator thaws it.",
+        "credential sends bad",
+        Counter("mass_token_deaths", "Freezes of credentials.", (Label.CREDENTIAL,)),
+    )
     EGRESS_REFUSED = (
         "egress_refused",
         Level.INFO,
@@ -434,6 +441,10 @@ class Gauge(Enum):
     CREDENTIALS_RESTING = (
         "credentials_resting",
         "Credentials, or services of one, that nothing goes out with until a single delivery has tried.",
+    )
+    CREDENTIALS_FROZEN = (
+        "credentials_frozen",
+        "Credentials whose word on dead routes is not acted upon.",
     )
     COMMIT_WAITING = ("commit_waiting", "Transactions that wait for the next commit.", Label.DATABASE)
     INSTALLATIONS = ("installations", "Installations known, by state.", Label.STATE)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from heliograph.ambient.clock import SystemClock
@@ -21,7 +22,7 @@ from heliograph.app.opening import (
 )
 from heliograph.app.reloading import Cause, Reloaded, Reloader, Source, watching
 from heliograph.app.settings import Settings
-from heliograph.app.working import open_doorbell, working
+from heliograph.app.working import open_doorbell, tell_frozen, working
 from heliograph.arkret.gateway.describe import Identity
 from heliograph.arkret.gateway.http import gateway_system
 from heliograph.arkret.gateway.service.admission import Doorkeeper
@@ -33,6 +34,7 @@ from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.service.upkeep import Upkeep
 from heliograph.delivery.applications import Applications
 from heliograph.delivery.gates import KnownGates
+from heliograph.delivery.hygiene.health import Health
 from heliograph.delivery.hygiene.service import Watch
 from heliograph.edge.asgi import Edge
 from heliograph.edge.health import Notice, Probe, health_system
@@ -142,8 +144,9 @@ async def running(
             entropy=entropy,
             telemetry=telemetry,
         )
-        gates = KnownGates()
+        gates, health = KnownGates(), Health()
         telemetry.gauge(Gauge.CREDENTIALS_RESTING, lambda: gates.resting)
+        telemetry.gauge(Gauge.CREDENTIALS_FROZEN, lambda: health.freezes)
         systems: tuple[System, ...] = (
             health_system(
                 telemetry,
@@ -151,6 +154,7 @@ async def running(
                 [
                     Notice("deliveries_without_provider", lambda: applications.holds(clock.now())),
                     Notice("credentials_resting", lambda: gates.resting > 0),
+                    Notice("credentials_frozen", lambda: health.freezes > 0),
                 ],
                 metrics=settings.server.metrics,
             ),
@@ -168,6 +172,7 @@ async def running(
                     applications=applications,
                     keys=keys,
                     gates=gates,
+                    health=health,
                     telemetry=telemetry,
                 )
             )
@@ -191,7 +196,14 @@ async def running(
             settings=settings.gateway,
         )
         await stack.enter_async_context(_background(_forever(upkeep.turn, clock, telemetry)))
-        watch = Watch(database, clock, gates)
+        watch = Watch(
+            database,
+            clock,
+            gates=gates,
+            health=health,
+            worker=entropy.uuid7(clock.now()),
+            froze=partial(tell_frozen, telemetry),
+        )
         await stack.enter_async_context(_background(_forever(watch.turn, clock, telemetry)))
         yield Running(
             identity=identity,

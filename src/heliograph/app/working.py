@@ -19,6 +19,8 @@ from heliograph.delivery.carrier import AskSeen, Carrier
 from heliograph.delivery.egress import EgressGuard
 from heliograph.delivery.gates import KnownGates, credential_of
 from heliograph.delivery.handler import DeliveryHandler
+from heliograph.delivery.hygiene.decide import Freeze
+from heliograph.delivery.hygiene.health import Health
 from heliograph.delivery.model import ProviderName, Route, Verdict
 from heliograph.delivery.provider import Provider
 from heliograph.delivery.resolver import SystemResolver
@@ -64,6 +66,7 @@ async def working(
     applications: Applications,
     keys: TenantKeys,
     gates: KnownGates,
+    health: Health,
     telemetry: Telemetry,
 ) -> AsyncIterator[None]:
     """Deliver while the context lasts; then finish what is in flight and hand the rest back."""
@@ -135,6 +138,8 @@ async def working(
             heard=heard,
             gates=gates,
             turned=turned,
+            health=health,
+            froze=partial(tell_frozen, telemetry),
         )
         for kind, policy in ((KIND, POLICY), (KIND_HARDENED, POLICY_HARDENED))
     ]
@@ -164,6 +169,16 @@ async def working(
         stop.set()
         await task
         await carrier.close()
+
+
+def tell_frozen(telemetry: Telemetry, freeze: Freeze) -> None:
+    """Raise the alarm: a provider called too many routes dead at once."""
+    telemetry.event(
+        Event.MASS_TOKEN_DEATH,
+        credential=freeze.credential,
+        sends=freeze.tally.sends,
+        bad=freeze.tally.bad,
+    )
 
 
 def _opened(breaker: HostBreaker, provider: ProviderName) -> float:

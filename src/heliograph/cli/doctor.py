@@ -180,13 +180,22 @@ async def _deliveries(loaded: Loaded[Settings]) -> list[Finding]:
     try:
         if (await plan(database)).pending:
             return []
-        resting = await HygieneDesk(database).gates()
+        desk = HygieneDesk(database)
+        resting, frozen = await desk.gates(), await desk.freezes()
     finally:
         await database.close()
-    return [
+    found = [
         Finding(
             f"{gate.name} rests: {gate.reason}, for the {gate.step}. time",
             "mend the credential, or wait: it is tried again by itself",
         )
         for gate in resting
-    ] or [Finding("no credential rests")]
+    ]
+    found += [
+        Finding(
+            f"{freeze.credential} is frozen: {freeze.tally.bad} of {freeze.tally.sends} routes dead at once",
+            f"find out why, then run: heliograph hygiene thaw {freeze.credential}",
+        )
+        for freeze in frozen
+    ]
+    return found or [Finding("no credential rests, none is frozen")]

@@ -16,6 +16,9 @@ from heliograph.ambient.entropy import Entropy
 from heliograph.delivery.carrier import Carrier
 from heliograph.delivery.exchange import Moment
 from heliograph.delivery.gates import KnownGates, gate_names, passes
+from heliograph.delivery.hygiene import store as hygiene_store
+from heliograph.delivery.hygiene.decide import Freeze
+from heliograph.delivery.hygiene.health import Health
 from heliograph.delivery.model import Delivery, ProviderName, Route, Verdict
 from heliograph.delivery.provider import Provider
 from heliograph.delivery.ruling import Ruling, Shutting, ruled, ruling_of
@@ -95,6 +98,8 @@ class DeliveryHandler(Generic[S]):
         heard: Told of every verdict, for counters and the health of credentials; must not raise.
         gates: What this process knows of gates; shared by all handlers of a process.
         turned: Told, once it is on disk, of a gate that closed or of one that opened again; must not raise.
+        health: What this process knows of the health of credentials; shared as ``gates`` is.
+        froze: Told, once it is on disk, of a credential whose word on routes is not acted upon any more.
     """
 
     def __init__(
@@ -109,6 +114,8 @@ class DeliveryHandler(Generic[S]):
         heard: Callable[[ProviderName, Verdict], None] | None = None,
         gates: KnownGates | None = None,
         turned: Callable[[str, Gate | None], None] | None = None,
+        health: Health | None = None,
+        froze: Callable[[Freeze], None] | None = None,
     ) -> None:
         self._source = source
         self._provider_of = provider_of
@@ -119,6 +126,8 @@ class DeliveryHandler(Generic[S]):
         self._heard = heard
         self._gates = KnownGates() if gates is None else gates
         self._turned = turned
+        self._health = Health() if health is None else health
+        self._froze = froze
 
     @property
     def kind(self) -> str:
@@ -164,23 +173,50 @@ class DeliveryHandler(Generic[S]):
         verdict = await self._carrier.carry(exchange, provider=provider.name, until=delivery.expires_at)
         if self._heard is not None:
             self._heard(provider.name, verdict)
-        shutting = self._gates.heard(names, verdict, self._clock.now(), self._entropy.fraction())
-        signal = signal_of(verdict, attempt=claim.attempt, registered_at=self._source.registered_at(loaded))
+        now = self._clock.now()
+        shutting = self._gates.heard(names, verdict, now, self._entropy.fraction())
+        credential = provider.credential
+        freeze = self._health.count(credential, verdict.outcome, now)
+        frozen = self._health.frozen(credential)
+        signal = signal_of(
+            verdict,
+            attempt=claim.attempt,
+            registered_at=self._source.registered_at(loaded),
+            frozen=frozen,
+        )
         if shutting is not None and isinstance(signal, Later):
             signal = replace(signal, gate=shutting.gate)
         return ruled(
             signal,
-            Ruling(verdict, provider.credential, shutting, passes=passes(names, verdict, claim.gate)),
+            Ruling(
+                verdict,
+                credential,
+                shutting,
+                passes=passes(names, verdict, claim.gate),
+                frozen=frozen,
+                freeze=freeze,
+                accepted_at=self._health.accepted_at(credential),
+                loaded=loaded,
+            ),
         )
 
     def settled(self, tx: Tx, claim: Claim, change: Change) -> None:
-        """Hand the end to the source, and move the gates that it moves."""
+        """Hand the end to the source, and move the gates and freezes that it moves."""
         ruling = ruling_of(change.signal)
+        if ruling.freeze is not None:
+            self._freeze(tx, ruling.freeze)
         if ruling.shutting is not None:
             self._shut(tx, claim, ruling.shutting)
         if claim.probe and (ruling.shutting is None or ruling.shutting.gate != claim.gate):
             self._end_probe(tx, claim, passed=ruling.passes)
         self._source.settled(tx, claim, change, ruling.verdict)
+
+    def _freeze(self, tx: Tx, freeze: Freeze) -> None:
+        new = hygiene_store.freeze(tx, freeze)
+        tx.after_commit(lambda: self._health.written(freeze.credential))
+        if new and self._froze is not None:
+            froze = self._froze
+            tx.after_commit(lambda: froze(freeze))
 
     def _shut(self, tx: Tx, claim: Claim, shutting: Shutting) -> None:
         gate = gate_store.shut(tx, shutting.gate, shutting.closing, claim.item_id, self._clock.now())

@@ -7,9 +7,11 @@ rides on it: nothing has to be remembered beside it, and a lost fence leaves not
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+from heliograph.delivery.hygiene.decide import Freeze
 from heliograph.delivery.model import Verdict
 from heliograph.queue.gate.decide import Closing
 from heliograph.queue.machine import Delivered, Later, Refused, RouteGone, Signal
+from heliograph.wire.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,20 @@ class Ruling:
         credential: The credential that it was asked with; empty when it was not.
         shutting: The gate that should close.
         passes: The gate that the item came through has nothing against others any more.
+        frozen: The credential's word on routes is not acted upon.
+        freeze: The credential's word on routes should not be acted upon from now on.
+        accepted_at: When something was last accepted with the credential, as far as is known.
+        loaded: What the source loaded for the attempt, still sealed.
     """
 
     verdict: Verdict | None = None
     credential: str = ""
     shutting: Shutting | None = None
     passes: bool = False
+    frozen: bool = False
+    freeze: Freeze | None = None
+    accepted_at: Instant | None = None
+    loaded: object = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@
 | accepted, accepted_degraded         | delivered                                   | kept                  |
 | token_dead                          | route gone                                  | ends                  |
 | token_dead, since before we knew it | refused                                     | kept: it is a new one |
+| token_dead, credential frozen       | refused                                     | kept                  |
 | token_suspect                       | refused                                     | kept                  |
 | payload_bad                         | refused                                     | kept                  |
 | config_bad                          | later, burns no attempt                     | kept                  |
@@ -41,17 +42,21 @@ UNKNOWN_RETRIES_MAX: Final = 2
 ORIGIN_RESTS: Final = "origin_rests"
 """The reason of a delivery that was not sent because the provider's host does not answer."""
 
+FROZEN: Final = "mass_token_death"
+"""The reason of a delivery whose provider called the route dead when it called too many dead at once."""
+
 BORN_LATER: Final = "token_dead_before_registration"
 """The reason of a delivery whose provider speaks of an older life of the token."""
 
 
-def signal_of(verdict: Verdict, *, attempt: int, registered_at: Instant) -> Signal:
+def signal_of(verdict: Verdict, *, attempt: int, registered_at: Instant, frozen: bool = False) -> Signal:
     """Turn a verdict into one of the four signals of the queue.
 
     Args:
         verdict: How the attempt ended.
         attempt: Which attempt it was, from 1.
         registered_at: When the route was registered, for a provider that tells since when it is dead.
+        frozen: The credential's word on dead routes is not acted upon.
     """
     reason, pause = verdict.reason, verdict.retry_after_ms
     match verdict.outcome:
@@ -60,6 +65,8 @@ def signal_of(verdict: Verdict, *, attempt: int, registered_at: Instant) -> Sign
         case Outcome.TOKEN_DEAD:
             if verdict.dead_since is not None and registered_at >= verdict.dead_since:
                 return Refused(BORN_LATER)
+            if frozen:
+                return Refused(FROZEN)
             return RouteGone(reason)
         case Outcome.TOKEN_SUSPECT | Outcome.PAYLOAD_BAD:
             return Refused(reason)

@@ -84,16 +84,20 @@ SET route = :route, route_version = :current
 WHERE tenant = :tenant AND registration_id = :registration_id AND route = :old;
 
 -- name: route_stale_count
-SELECT COUNT(*) FROM arkret_installations WHERE route_version IS NOT NULL AND route_version < :current;
+-- Those that are kept for an undo count, and are forgotten within a day.
+SELECT (SELECT COUNT(*) FROM arkret_installations WHERE route_version IS NOT NULL AND route_version < :current)
+    + (SELECT COUNT(*) FROM arkret_ended_routes WHERE route_version < :current);
 
 -- name: delivery_insert
 INSERT INTO arkret_deliveries (item_id, tenant, registration_id, wakeup, collapse_key, provider_id, accepted_at)
 VALUES (:item_id, :tenant, :registration_id, :wakeup, :collapse_key, :provider_id, :accepted_at);
 
 -- name: delivery_load
-SELECT d.tenant, d.registration_id, d.wakeup, d.collapse_key, d.provider_id, i.route, i.stored_at, i.expires_at
+SELECT d.tenant, d.registration_id, d.wakeup, d.collapse_key, d.provider_id, i.route, i.stored_at, i.expires_at,
+       s.strikes
 FROM arkret_deliveries d
 LEFT JOIN arkret_installations i ON i.tenant = d.tenant AND i.registration_id = d.registration_id
+LEFT JOIN arkret_suspicions s ON s.tenant = d.tenant AND s.registration_id = d.registration_id
 WHERE d.item_id = :item_id;
 
 -- name: delivery_delete

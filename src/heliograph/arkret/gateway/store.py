@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from heliograph.arkret.gateway.hygiene import store as hygiene
 from heliograph.arkret.gateway.model import (
     AppCount,
     Installation,
@@ -74,6 +75,7 @@ class StoredDelivery:
     route: bytes | None
     registered_at: Instant
     registration_expires_at: Instant | None
+    suspected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,7 @@ def installation_supersede(tx: Tx, tenant: str, registration_id: str, successor_
         _SQL["installation_supersede"],
         {"tenant": tenant, "registration_id": registration_id, "successor_id": successor_id},
     )
+    hygiene.erase(tx, tenant, registration_id)
     return changed > 0
 
 
@@ -235,6 +238,7 @@ def installation_tombstone(
     tx: Tx, tenant: str, registration_id: str, *, request_digest: str, receipt: bytes, stored_at: Instant
 ) -> None:
     """End an installation for ever, keep its digest and receipt, erase the rest (R126)."""
+    hygiene.erase(tx, tenant, registration_id)
     tx.run(
         _SQL["installation_tombstone"],
         {
@@ -335,6 +339,7 @@ def delivery_load(tx: Tx, item_id: str) -> StoredDelivery | None:
         route=None if row[5] is None else bytes(row[5]),
         registered_at=row[6] or 0,
         registration_expires_at=row[7],
+        suspected=row[8] is not None,
     )
 
 

@@ -7,10 +7,14 @@ from typing import Final, final
 import msgspec
 
 from heliograph.arkret.gateway import store
+from heliograph.arkret.gateway.hygiene import store as hygiene
 from heliograph.arkret.gateway.model import RouteEnd
 from heliograph.arkret.gateway.service.routes import open_route
 from heliograph.arkret.gateway.store import StoredDelivery
+from heliograph.delivery.hygiene.decide import condemned, strike
+from heliograph.delivery.hygiene.store import frozen
 from heliograph.delivery.model import Delivery, Outcome, Verdict, Wakeup
+from heliograph.delivery.ruling import Ruling, ruling_of
 from heliograph.queue.machine import Change, State
 from heliograph.queue.model import Claim
 from heliograph.signing.seal import TenantKeys
@@ -76,19 +80,51 @@ class WakeupSource:
         return 0 if loaded.stored is None else loaded.stored.registered_at
 
     def settled(self, tx: Tx, claim: Claim, change: Change, verdict: Verdict | None) -> None:
-        """End a route that its provider called dead, and forget what is needed no more (R310).
+        """Note what the end means for the route, and forget what is needed no more (R310).
 
         Nothing of it reaches the answer that was given when the wakeup was taken over.
         """
         if change.state is State.READY:
             return
-        if (
-            verdict is not None
-            and verdict.outcome is Outcome.TOKEN_DEAD
-            and (change.state, change.reason) == (State.FAILED, verdict.reason)
-            and (stored := store.delivery_load(tx, claim.item_id)) is not None
-        ):
-            store.route_end(tx, stored.tenant, stored.registration_id, RouteEnd.PROVIDER)
+        ruling = ruling_of(change.signal)
+        if verdict is not None and isinstance(ruling.loaded, Loaded) and ruling.loaded.stored is not None:
+            self._judge(tx, ruling.loaded.stored, change, ruling, verdict)
         if change.state is not State.DEAD:
             # A dead item may be tried again by an operator, so it keeps its content.
             store.delivery_delete(tx, claim.item_id)
+
+    def _judge(
+        self, tx: Tx, stored: StoredDelivery, change: Change, ruling: Ruling, verdict: Verdict
+    ) -> None:
+        """End a route that its provider called dead or has doubted too often; clear one that it took."""
+        if change.state is State.DONE:
+            if stored.suspected:
+                hygiene.forget_suspicion(tx, stored.tenant, stored.registration_id)
+            return
+        if (change.state, change.reason) != (State.FAILED, verdict.reason):
+            return
+        now = change.due_at  # of a change that leads to an end, the time of the change
+        if verdict.outcome is Outcome.TOKEN_DEAD:
+            self._end(tx, stored, ruling, verdict.reason, now)
+        elif verdict.outcome is Outcome.TOKEN_SUSPECT and not ruling.frozen:
+            held = strike(
+                hygiene.suspicion(tx, stored.tenant, stored.registration_id), stored.provider_id, now
+            )
+            hygiene.suspicion_put(tx, stored.tenant, stored.registration_id, held)
+            if condemned(held, ruling.accepted_at):
+                self._end(tx, stored, ruling, verdict.reason, now)
+
+    @staticmethod
+    def _end(tx: Tx, stored: StoredDelivery, ruling: Ruling, reason: str, now: Instant) -> None:
+        """End a route, unless another process has frozen its credential meanwhile; keep it for an undo."""
+        if frozen(tx, ruling.credential):
+            return
+        hygiene.keep(
+            tx,
+            stored.tenant,
+            stored.registration_id,
+            credential=ruling.credential,
+            reason=reason,
+            now=now,
+        )
+        store.route_end(tx, stored.tenant, stored.registration_id, RouteEnd.PROVIDER)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from heliograph.arkret.gateway import store
+from heliograph.arkret.gateway.hygiene import store as hygiene
+from heliograph.arkret.gateway.hygiene.store import Undoable
 from heliograph.arkret.gateway.model import AppCount
 from heliograph.arkret.gateway.store import DeliveryLine, RegistrationLine, TrustedStation
 from heliograph.queue import store as queue
@@ -48,6 +50,14 @@ class Office:
     async def stale_routes(self, current_version: int) -> int:
         """Count the routes that an older master key still seals."""
         return await self._database.read(store.stale_route_count, current_version)
+
+    async def undoable(self, credential: str, since: Instant, now: Instant) -> list[Undoable]:
+        """Tell which routes that ended by a credential's word since an instant could be brought back."""
+        return await self._database.read(hygiene.undoable, credential, since, now)
+
+    async def undo(self, credential: str, since: Instant, now: Instant) -> int:
+        """Bring those routes back; tell how many there were."""
+        return await self._database.transact(hygiene.undo, credential, since, now)
 
     async def deliveries(self, state: str | None, after: str, limit: int) -> list[DeliveryLine]:
         """Return one page of deliveries, ordered by time of acceptance."""

@@ -4,6 +4,7 @@ from typing import Final, final
 
 from heliograph.ambient.clock import Clock
 from heliograph.arkret.gateway import store
+from heliograph.arkret.gateway.hygiene import store as hygiene
 from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.reseal import Resealer
 from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
@@ -78,5 +79,6 @@ class Upkeep:
         keys_before = now - self._settings.key_retention_h * 3_600_000
         forgotten = await self._database.transact(prune_ledger, now, keys_before, PRUNE_BATCH)
         swept = await self._database.transact(store.delivery_sweep, now - CONTENT_GRACE_MS, PRUNE_BATCH)
+        await self._database.transact(hygiene.prune, now)
         if PRUNE_BATCH in (forgotten, swept):
             self._due["prune"] = now
