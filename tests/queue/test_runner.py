@@ -294,7 +294,7 @@ class TestRun:
 
         handler = Performer(stall)
         worker = runner(database, handler, concurrency=8, batch=5)
-        await enqueue(database, *items(100))
+        await enqueue(database, *(item(number, lane=f"lane-{number}") for number in range(100)))
         running = asyncio.create_task(worker.run(stop))
         await handler.until(lambda h: len(h.performed) == 8)
 
@@ -336,7 +336,7 @@ class TestRun:
             return Delivered()
 
         handler = Performer(play)
-        await enqueue(database, *items(3))
+        await enqueue(database, *(item(number, lane=f"lane-{number}") for number in range(3)))
         running = asyncio.create_task(runner(database, handler, concurrency=2, grace_ms=60_000).run(stop))
         await handler.until(lambda h: len(h.performed) == 2)
         stop.set()

@@ -112,11 +112,14 @@ class Claimed:
         place: Where the next claim goes on.
         more: Work that is due may be left: claim again before waiting for a ring. A whole round that
             takes nothing ends with False, so nobody spins.
+        crowded: Work that is due was left because its lane or its gate has enough in progress: claim again
+            when some of that has ended.
     """
 
     claims: list[Claim]
     place: Round
     more: bool
+    crowded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from heliograph.queue.claiming.rooms import InProgress, Rooms
 from heliograph.queue.model import CLAIM_ITEMS_MAX, Claim, Claimed, Round
 from heliograph.queue.pace import check_lease
 from heliograph.storage.database import Row, Tx
@@ -31,6 +32,9 @@ PASSES_MAX: Final = 3
 """How often a claim hands round what is left. After the second round only lanes with plenty are left."""
 
 _START: Final = ("", "")
+_KIND: Final = 1
+_LANE: Final = 2
+_GATE: Final = 10
 _DUE_AT: Final = 11
 """The column of the due time; those before it make a claim."""
 
@@ -49,6 +53,33 @@ class _Pair:
     def spelled(self) -> tuple[str, str, str]:
         """Return what the statement needs."""
         return self.kind, self.gate, self.lane
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a claim looks for: of which kinds, from how many pairs, from where on, and with which rooms."""
+
+    kinds: Sequence[str]
+    limit: int
+    place: Round
+    rooms: Rooms
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """How much a statement takes: from each pair, and in all."""
+
+    share: int
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What a claim found before it takes: pairs, how far it looked, and whether some have enough already."""
+
+    due: list[_Pair]
+    marks: dict[str, tuple[str, str] | None]
+    crowded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +103,9 @@ def claim_round(
     lease_ms: int,
     *,
     place: Round,
+    progress: InProgress | None = None,
 ) -> Claimed:
-    """Lease work that is due, an equal share from each pair of gate and lane.
+    """Lease work that is due, an equal share from each pair of gate and lane that has room.
 
     In a pair the item that has been due longest comes first, then the lower id. The attempt and the
     revision of each item grow by one. Run it through ``Database.claim``.
@@ -85,6 +117,7 @@ def claim_round(
         now: The present instant.
         lease_ms: How long the lease lasts.
         place: How far the last claim came.
+        progress: What the claimer has in progress, to leave room for others; see ``claiming.rooms``.
 
     Returns:
         The leases and how far this claim came.
@@ -96,35 +129,73 @@ def claim_round(
     limit = min(limit, CLAIM_ITEMS_MAX)
     if limit < 1:
         return Claimed([], place, more=True)
-    lease = _Lease(now, now + lease_ms)
-    due, marks = _survey(tx, kinds, limit, now, place)
-    open_, over, ajar = _sorted(due, now)
-    rows = _take(tx, "claim_over", over, 1 + limit // 2, lease) if over else []
+    lease, rooms = _Lease(now, now + lease_ms), Rooms(progress)
+    survey = _survey(tx, _Search(kinds, limit, place, rooms), now)
+    open_, over, ajar = _sorted(survey.due, now)
+    rows = _take(tx, "claim_over", over, _equal(over, 1 + limit // 2), lease)
     probes: set[str] = set()
     for pair in ajar:
         if len(rows) < limit and (row := _probe(tx, pair, lease)) is not None:
             rows.append(row)
             probes.add(row[0])
+    for row in rows:
+        rooms.take(row[_GATE], row[_LANE])
+    crowded = survey.crowded
     for _ in range(PASSES_MAX):
-        room = limit - len(rows)
-        if not open_ or not room:
+        if not open_ or len(rows) >= limit:
             break
-        share = max(1, room // len(open_))
-        taken = _take(tx, "claim", open_, room, lease)
+        taken, open_, left = _pass(tx, open_, limit - len(rows), rooms, lease)
         rows += taken
-        tally = Counter(row[1:3] + row[10:11] for row in taken)
-        open_ = [pair for pair in open_ if tally[pair.kind, pair.lane, pair.gate] >= share]
+        crowded |= left
     rows.sort(key=lambda row: (row[_DUE_AT], row[0]))
     claims = [replace(Claim(*row[:_DUE_AT]), probe=row[0] in probes) for row in rows]
 
-    round_over = all(mark is None for mark in marks.values())
+    round_over = all(mark is None for mark in survey.marks.values())
     if round_over and not place.marks:
         more = bool(open_) or bool(over) or len(rows) == limit
-        return Claimed(claims, Round(), more=more)
+        return Claimed(claims, Round(), more=more, crowded=crowded)
     taken_in_round = place.taken + len(rows)
     if round_over:
-        return Claimed(claims, Round(), more=taken_in_round > 0)
-    return Claimed(claims, Round(marks, taken_in_round), more=True)
+        return Claimed(claims, Round(), more=taken_in_round > 0, crowded=crowded)
+    return Claimed(claims, Round(survey.marks, taken_in_round), more=True, crowded=crowded)
+
+
+def _pass(
+    tx: Tx, pairs: Sequence[_Pair], room: int, rooms: Rooms, lease: _Lease
+) -> tuple[list[Row], list[_Pair], bool]:
+    """Hand round what is left once: an equal share to pairs with room for it, one item to those with less.
+
+    Returns:
+        What was taken, the pairs that may have more, and whether some had to be left for want of room.
+    """
+    portion = _equal(pairs, room)
+    share = portion.share
+    wide: list[_Pair] = []
+    tight: list[_Pair] = []
+    promised = Counter[tuple[str, str]]()
+    for pair in pairs:
+        may = rooms.of(pair.gate, pair.lane)
+        if may is None:
+            wide.append(pair)
+            continue
+        held = max(promised["lane", pair.lane], promised["gate", pair.gate] if pair.gate else 0)
+        amount = share if may >= held + share else int(may > held)
+        if amount:
+            (wide if amount == share else tight).append(pair)
+            promised["lane", pair.lane] += amount
+            promised["gate", pair.gate] += amount
+    rows = _take(tx, "claim", wide, portion, lease)
+    rows += _take(tx, "claim", tight, _Portion(1, room - len(rows)), lease)
+    for row in rows:
+        rooms.take(row[_GATE], row[_LANE])
+    tally = Counter((row[_KIND], row[_GATE], row[_LANE]) for row in rows)
+    plenty = [pair for pair in (*wide, *tight) if tally[pair.spelled()] >= (share if pair in wide else 1)]
+    roomy = [pair for pair in plenty if rooms.of(pair.gate, pair.lane) != 0]
+    return rows, roomy, len(wide) + len(tight) < len(pairs) or len(roomy) < len(plenty)
+
+
+def _equal(pairs: Sequence[_Pair], room: int) -> _Portion:
+    return _Portion(max(1, room // max(1, len(pairs))), room)
 
 
 def _sorted(due: Sequence[_Pair], now: Instant) -> tuple[list[_Pair], list[_Pair], list[_Pair]]:
@@ -141,20 +212,25 @@ def _sorted(due: Sequence[_Pair], now: Instant) -> tuple[list[_Pair], list[_Pair
     return open_, over, list(ajar.values())
 
 
-def _survey(
-    tx: Tx, kinds: Sequence[str], limit: int, now: Instant, place: Round
-) -> tuple[list[_Pair], dict[str, tuple[str, str] | None]]:
+def _survey(tx: Tx, search: _Search, now: Instant) -> _Survey:
     """Find the next pairs from which something can be taken, and where the search of each kind came to."""
     found: list[_Pair] = []
     marks: dict[str, tuple[str, str] | None] = {}
-    for kind in kinds:
-        start = place.marks.get(kind, _START)
+    crowded = False
+    for kind in search.kinds:
+        start = search.place.marks.get(kind, _START)
         if start is None:
             marks[kind] = None
             continue
         visited = _pairs(tx, kind, start)
-        room = limit - len(found)
-        due = [pair for pair in visited if _can_be_taken(pair, now)]
+        room = search.limit - len(found)
+        ready = [pair for pair in visited if _can_be_taken(pair, now)]
+        due = [
+            pair
+            for pair in ready
+            if pair.closed_until is not None or search.rooms.of(pair.gate, pair.lane) != 0
+        ]
+        crowded |= len(due) < len(ready)
         found += due[:room]
         if len(due) > room:
             marks[kind] = (due[room - 1].gate, due[room - 1].lane) if room else start
@@ -162,7 +238,11 @@ def _survey(
             marks[kind] = visited[-1].gate, visited[-1].lane
         else:
             marks[kind] = None
-    return found, marks
+    return _Survey(found, marks, crowded)
+
+
+def _has_room(pair: _Pair, rooms: Rooms) -> bool:
+    return pair.closed_until is not None or rooms.of(pair.gate, pair.lane) != 0
 
 
 def _can_be_taken(pair: _Pair, now: Instant) -> bool:
@@ -179,14 +259,16 @@ def _pairs(tx: Tx, kind: str, after: tuple[str, str]) -> list[_Pair]:
     return [_Pair(kind, *row) for row in rows]
 
 
-def _take(tx: Tx, how: str, pairs: Sequence[_Pair], room: int, lease: _Lease) -> list[Row]:
-    """Lease an equal share of the pairs."""
+def _take(tx: Tx, how: str, pairs: Sequence[_Pair], portion: _Portion, lease: _Lease) -> list[Row]:
+    """Lease a portion of the pairs."""
+    if not pairs or portion.room < 1:
+        return []
     return tx.all(
         _SQL[how],
         {
             "pairs": msgspec.json.encode([pair.spelled() for pair in pairs]).decode(),
-            "share": max(1, room // len(pairs)),
-            "room": room,
+            "share": portion.share,
+            "room": portion.room,
             "now": lease.now,
             "leased_until": lease.until,
         },
@@ -198,7 +280,7 @@ def _probe(tx: Tx, pair: _Pair, lease: _Lease) -> Row | None:
     gate = {"gate": pair.gate}
     if not tx.run(_SQL["try_gate"], {**gate, "now": lease.now, "leased_until": lease.until}):
         return None
-    rows = _take(tx, "claim", [pair], 1, lease)
+    rows = _take(tx, "claim", [pair], _Portion(1, 1), lease)
     if not rows:
         tx.run(_SQL["name_probe"], {**gate, "closed_until": lease.now, "probe": None})
         return None

@@ -1,13 +1,14 @@
 """Takes work: claims it and loads its details in one transaction."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 from heliograph.ambient.clock import Clock
 from heliograph.ambient.telemetry import Event, Telemetry, locations
 from heliograph.queue import store
+from heliograph.queue.claiming.rooms import InProgress
 from heliograph.queue.machine import INTERNAL, FoundExpired, Happening, Later, Released
 from heliograph.queue.model import Claim, Claimed, Round
 from heliograph.queue.runner.handler import Handler
@@ -22,6 +23,32 @@ class Flight:
     claim: Claim
     loaded: Any = None
     ended: Happening | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a claim asks for."""
+
+    kinds: tuple[str, ...]
+    limit: int
+    now: Instant
+    place: Round
+    progress: InProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one claim brought.
+
+    Attributes:
+        flights: What was taken.
+        more: Work that is due may be left.
+        crowded: Some was left because its lane or its gate has enough in progress.
+    """
+
+    flights: list[Flight]
+    more: bool
+    crowded: bool
 
 
 @final
@@ -44,15 +71,15 @@ class Intake:
         self._kinds = list(handlers)
         self._place = Round()
 
-    async def take(self, limit: int) -> tuple[list[Flight], bool]:
+    async def take(self, limit: int, progress: InProgress | None = None) -> Taken:
         """Claim and load.
 
         Args:
             limit: How many at most.
+            progress: What is in progress, to leave room for others; None to take without regard to it.
 
         Returns:
-            What was taken, expired items and those that cannot be loaded included as already ended; and
-            whether work that is due may be left.
+            What was taken, expired items and those that cannot be loaded included as already ended.
 
         Raises:
             DatabaseUnavailable: Nothing is known to be taken; what was is swept when its lease ends.
@@ -60,28 +87,26 @@ class Intake:
         now = self._clock.now()
         # When slots are fewer than lanes the first kind has the advantage, so each is first in turn.
         self._kinds.append(self._kinds.pop(0))
-        kinds = tuple(self._kinds)
+        wish = _Wish(tuple(self._kinds), limit, now, self._place, progress)
         try:
-            claimed, flights = await self._database.claim(
-                self._claim_and_load, kinds, limit, now, self._place
-            )
+            claimed, flights = await self._database.claim(self._claim_and_load, wish)
         except DatabaseUnavailable:
             raise
         except Exception:  # noqa: BLE001 - a handler's bug; loading one by one finds and tells it
-            claimed = await self._database.claim(self._claim, kinds, limit, now, self._place)
+            claimed = await self._database.claim(self._claim, wish)
             flights = [await self._load_alone(claim, now) for claim in claimed.claims]
         self._place = claimed.place
         for kind, count in Counter(claim.kind for claim in claimed.claims).items():
             self._telemetry.event(Event.ITEMS_CLAIMED, kind=kind, count=count)
-        return flights, claimed.more
+        return Taken(flights, claimed.more, claimed.crowded)
 
-    def _claim(self, tx: Tx, kinds: Sequence[str], limit: int, now: Instant, place: Round) -> Claimed:
-        return store.claim_round(tx, kinds, limit, now, self._lease_ms, place=place)
+    def _claim(self, tx: Tx, wish: _Wish) -> Claimed:
+        return store.claim_round(
+            tx, wish.kinds, wish.limit, wish.now, self._lease_ms, place=wish.place, progress=wish.progress
+        )
 
-    def _claim_and_load(
-        self, tx: Tx, kinds: Sequence[str], limit: int, now: Instant, place: Round
-    ) -> tuple[Claimed, list[Flight]]:
-        claimed = self._claim(tx, kinds, limit, now, place)
+    def _claim_and_load(self, tx: Tx, wish: _Wish) -> tuple[Claimed, list[Flight]]:
+        claimed, now = self._claim(tx, wish), wish.now
         flights: list[Flight] = []
         wanted: dict[str, list[Claim]] = {}
         for claim in claimed.claims:

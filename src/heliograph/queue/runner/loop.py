@@ -25,6 +25,7 @@ from heliograph.ambient.clock import Clock
 from heliograph.ambient.entropy import Entropy
 from heliograph.ambient.telemetry import Event, Telemetry, locations
 from heliograph.doorbell.port import Doorbell
+from heliograph.queue.claiming.rooms import InProgress
 from heliograph.queue.machine import (
     INTERNAL,
     Delivered,
@@ -116,6 +117,8 @@ class Runner:
         self._flying: dict[tuple[str, int], tuple[Claim, asyncio.Task[None]]] = {}
         self._ended: list[Ending] = []
         self._unsettled = 0
+        self._lanes: Counter[str] = Counter()
+        self._gates: Counter[str] = Counter()
         self._stopping = False
         self._something_ended = asyncio.Event()
         self._slots_freed = asyncio.Event()
@@ -131,14 +134,15 @@ class Runner:
         Raises:
             DatabaseUnavailable: The database is away; leases that were taken run out by themselves.
         """
-        flights, more = await self._intake.take(min(self._pace.batch, self._pace.concurrency))
+        taken = await self._intake.take(min(self._pace.batch, self._pace.concurrency))
+        flights = taken.flights
         endings = await asyncio.gather(*(self._perform(flight) for flight in flights))
         changes = await self._settling.settle(endings)
         return Turn(
             claimed=len(flights),
             settled=Counter(change.state for change in changes if change is not None),
             fenced=changes.count(None),
-            more=more,
+            more=taken.more,
         )
 
     async def sweep(self) -> int:
@@ -173,6 +177,8 @@ class Runner:
                 task.cancel()
             self._flying.clear()
             self._unsettled = 0
+            self._lanes.clear()
+            self._gates.clear()
             self._ended.clear()
         self._telemetry.event(Event.RUNNER_STOPPED)
 
@@ -188,24 +194,40 @@ class Runner:
                 self._slots_freed.clear()
                 await _first(self._slots_freed.wait(), stopped)
                 continue
+            self._slots_freed.clear()
             try:
-                flights, more = await self._intake.take(room)
+                taken = await self._intake.take(room, self._progress())
             except Exception as error:  # noqa: BLE001 - an outage passes, and a bug must not end the loop
                 failures += 1
                 self._tell_outage(error)
                 await _first(self._clock.sleep(self._outage_seconds(failures)), stopped)
                 continue
             failures = 0
-            for flight in flights:
+            for flight in taken.flights:
                 self._launch(flight)
-            if not more:
+            if not taken.more:
                 at_most = poll_seconds * (0.5 + self._entropy.fraction() / 2)
-                await _first(self._doorbell.wait(self._handlers.keys(), at_most), stopped)
+                ring = self._doorbell.wait(self._handlers.keys(), at_most)
+                await _first(self._or_freed(ring) if taken.crowded else ring, stopped)
+
+    def _progress(self) -> InProgress:
+        """Count what is in progress by lane and gate."""
+        return InProgress(self._pace.concurrency, self._lanes, self._gates)
+
+    async def _or_freed(self, ring: Coroutine[Any, Any, bool]) -> None:
+        """Wait for a ring, or for a place if that comes first."""
+        freed = asyncio.ensure_future(self._slots_freed.wait())
+        try:
+            await _first(ring, freed)
+        finally:
+            freed.cancel()
 
     def _launch(self, flight: Flight) -> None:
         """Perform in a task of its own."""
         claim = flight.claim
         self._unsettled += 1
+        self._lanes[claim.lane] += 1
+        self._gates[claim.gate] += 1
         self._flying[claim.item_id, claim.revision] = claim, asyncio.create_task(self._fly(flight))
 
     async def _fly(self, flight: Flight) -> None:
@@ -271,6 +293,9 @@ class Runner:
             failures = 0
             del self._ended[: len(batch)]
             self._unsettled -= len(batch)
+            for ending in batch:
+                _one_less(self._lanes, ending.claim.lane)
+                _one_less(self._gates, ending.claim.gate)
             self._slots_freed.set()
 
     async def _keep_up(self) -> None:
@@ -331,12 +356,19 @@ def _checked(signal: Signal) -> Signal:
     return signal
 
 
+def _one_less(counts: Counter[str], name: str) -> None:
+    """Count down, and forget what is nothing."""
+    counts[name] -= 1
+    if counts[name] <= 0:
+        del counts[name]
+
+
 async def _until(stop: asyncio.Event) -> None:
     """Wait for an event, as a task that tells nothing."""
     await stop.wait()
 
 
-async def _first(waiting: Coroutine[Any, Any, Any], stopped: asyncio.Task[None]) -> None:
+async def _first(waiting: Coroutine[Any, Any, Any], stopped: asyncio.Future[Any]) -> None:
     """Wait for something, or for the stop if that comes first."""
     task = asyncio.ensure_future(waiting)
     try:
