@@ -8,6 +8,7 @@ from heliograph.app.in_force import (
     InForce,
     affected,
     changes,
+    renewed,
 )
 
 BEFORE = InForce(
@@ -81,3 +82,9 @@ def test_an_application_on_another_adapter_waits_for_its_devices_to_register_aga
     assert affected(BEFORE, after, [Depends("com.example.ios", 1, 0)]) == [
         Affected("com.example.ios", 1, 0, "ios", "web", "held: registered with apns, must register again")
     ]
+
+
+def test_what_is_known_of_a_credential_ends_with_it() -> None:
+    """Of one that was replaced or removed, and of one that an application has left; not of the others."""
+    assert renewed(BEFORE, AFTER) == {"ios", "web", "old"}
+    assert renewed(BEFORE, BEFORE) == set()

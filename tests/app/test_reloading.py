@@ -135,6 +135,30 @@ async def test_settings_that_could_not_work_change_nothing_and_are_told(
     assert bench.telemetry.value("heliograph_settings_reloads_total", outcome="refused") == 1
 
 
+async def test_whoever_keeps_count_of_a_credential_hears_when_its_past_is_over(bench: Bench) -> None:
+    """What rests because a provider refused the old key need not rest longer; a failure undoes nothing."""
+    heard: list[frozenset[str]] = []
+
+    async def renewed(names: frozenset[str]) -> None:
+        heard.append(names)
+        raise ConnectionError
+
+    reloader = Reloader(
+        read=bench.read,
+        settings=bench.reloader.settings,
+        credentials=bench.reloader.credentials,
+        applications=bench.applications,
+        telemetry=bench.telemetry,
+        renewed=renewed,
+    )
+    await reloader.reload(Cause.SIGNAL)
+    bench.key.write_text(base64url.encode(SystemEntropy().octets(32)))
+    ended = await reloader.reload(Cause.SIGNAL)
+
+    assert heard == [frozenset({"browsers"})]
+    assert ended.problem == ""
+
+
 async def test_a_key_ring_that_cannot_be_used_is_told_too(bench: Bench) -> None:
     """Keys that others could read are no keys; the process goes on with those it has."""
     keys = bench.reloader.settings.keys_directory()

@@ -21,6 +21,7 @@ from heliograph.app.opening import (
     tenant_keys,
 )
 from heliograph.app.reloading import Cause, Reloaded, Reloader, Source, watching
+from heliograph.app.renewal import reopen
 from heliograph.app.settings import Settings
 from heliograph.app.working import open_doorbell, tell_frozen, working
 from heliograph.arkret.gateway.describe import Identity
@@ -30,6 +31,7 @@ from heliograph.arkret.gateway.service.gateway import Gateway
 from heliograph.arkret.gateway.service.handoff import HandoffDesk
 from heliograph.arkret.gateway.service.notify import NotifyDesk
 from heliograph.arkret.gateway.service.reseal import Resealer
+from heliograph.arkret.gateway.service.takeover import KIND, KIND_HARDENED
 from heliograph.arkret.gateway.service.trust import TrustBook
 from heliograph.arkret.gateway.service.upkeep import Upkeep
 from heliograph.delivery.applications import Applications
@@ -183,6 +185,7 @@ async def running(
             applications=applications,
             telemetry=telemetry,
             told=None if source is None else source.told,
+            renewed=lambda names: reopen(names, database, doorbell, (KIND, KIND_HARDENED)),
         )
         if source is not None and source.told is not None:
             source.told(reloader.in_force, None)

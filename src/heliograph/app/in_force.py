@@ -97,6 +97,21 @@ def changes(before: InForce, after: InForce) -> list[str]:
     return sorted(lines)
 
 
+def renewed(before: InForce, after: InForce) -> frozenset[str]:
+    """Return the credentials whose past says nothing about the present any more.
+
+    They were replaced or removed, or an application has moved away from them: what rests because a provider
+    refused them need not rest longer.
+    """
+    replaced = (name for name, old in before.credentials.items() if after.credentials.get(name) != old)
+    left = (
+        was.provider
+        for app_id, was in before.apps.items()
+        if app_id not in after.apps or after.apps[app_id].provider != was.provider
+    )
+    return frozenset([*replaced, *left])
+
+
 def affected(before: InForce, after: InForce, depends: Iterable[Depends]) -> list[Affected]:
     """Tell which application ids that devices are registered for a change would touch.
 

@@ -7,7 +7,7 @@ tokens, its bearer token and its pauses: a reload is no reason to bother a provi
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,7 @@ import msgspec
 from heliograph.ambient.clock import Clock
 from heliograph.ambient.keyring import KeyUnusableError
 from heliograph.ambient.telemetry import TEXT_CHARACTERS_MAX, Event, Telemetry, locations
-from heliograph.app.in_force import InForce, changes, in_force
+from heliograph.app.in_force import InForce, changes, in_force, renewed
 from heliograph.app.opening import Credential, bind_applications, build_credentials, open_keyring
 from heliograph.app.reading import leaves
 from heliograph.app.settings import Settings
@@ -87,6 +87,7 @@ class Reloader:
         applications: What everybody looks applications up in.
         telemetry: Told of every reload.
         told: Called with what is in force and the end of every reload.
+        renewed: Called with the credentials whose past says nothing any more, once others are in force.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Reloader:
         applications: Applications,
         telemetry: Telemetry,
         told: Told | None = None,
+        renewed: Callable[[frozenset[str]], Awaitable[None]] | None = None,
     ) -> None:
         self._read = read
         self._settings = settings
@@ -105,6 +107,7 @@ class Reloader:
         self._applications = applications
         self._telemetry = telemetry
         self._told = told
+        self._renewed = renewed
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -125,17 +128,29 @@ class Reloader:
     async def reload(self, cause: Cause) -> Reloaded:
         """Read the settings again and put what may change at run time in force; or change nothing."""
         async with self._one_at_a_time:
+            before = self.in_force
             try:
                 ended = await self._reload()
             except (Malformed, KeyUnusableError, OSError) as refused:
                 ended = Reloaded(problem=str(refused))
             except Exception as bug:  # noqa: BLE001 - the process goes on with what it has
-                self._telemetry.event(
-                    Event.HANDLER_FAILED, kind="reload", exception=bug, where=locations(bug)
-                )
+                self._noted(bug)
                 ended = Reloaded(problem=f"a fault of ours ({type(bug).__name__}); the log says where")
             self._tell(cause, ended)
+            await self._renew(renewed(before, self.in_force))
         return ended
+
+    async def _renew(self, names: frozenset[str]) -> None:
+        """Tell which credentials' past is over. That it cannot be acted on now undoes no reload."""
+        if self._renewed is None or not names:
+            return
+        try:
+            await self._renewed(names)
+        except Exception as bug:  # noqa: BLE001 - what rests is tried again by itself
+            self._noted(bug)
+
+    def _noted(self, bug: Exception) -> None:
+        self._telemetry.event(Event.HANDLER_FAILED, kind="reload", exception=bug, where=locations(bug))
 
     async def _reload(self) -> Reloaded:
         wanted = await asyncio.to_thread(self._read)
