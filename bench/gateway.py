@@ -29,6 +29,7 @@ from heliograph.ambient.clock import SystemClock
 NOBODY = "http://127.0.0.1:9/nobody"
 IN_FLIGHT = 64
 WARM = 2_000
+ANSWERED = 300_000
 
 
 def told(name: str, heard: Measured, cpu_s: float, more: str = "") -> None:
@@ -115,7 +116,7 @@ async def on_sqlite(folder: Path, sizes: Sequence[int], requests: int) -> None:
 async def on_postgres(folder: Path, size: int, requests: int) -> None:
     with postgres_server() as server:
         config = write_settings(folder, NOBODY, server.url())
-        await populate(config, size)
+        await populate(config, size, answered=ANSWERED)
         for processes in (1, 2):
             await measure(
                 f"PostgreSQL, {processes} serving",

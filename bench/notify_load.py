@@ -42,7 +42,7 @@ def notifies(
 ) -> Iterator[SignedRequest]:
     """Sign notifies for devices drawn at random, each under a key of its own."""
     draw = random.Random(seed)
-    for number in range(count):
+    for _ in range(count):
         one = device(draw.randrange(registrations))
         body = {
             "notification": {
@@ -53,7 +53,7 @@ def notifies(
             },
             "event_kind": "ak.message.create",
         }
-        yield pen.notify(body, f"bench-{seed}-{number}", now, LIFETIME_S)
+        yield pen.notify(body, f"{draw.getrandbits(128):032x}", now, LIFETIME_S)
 
 
 def spelled(signed: SignedRequest, host: str) -> bytes:

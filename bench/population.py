@@ -20,6 +20,7 @@ from heliograph.arkret.gateway.service.takeover import KIND, lane_of
 from heliograph.arkret.gateway.store import NewDelivery, TrustedStation
 from heliograph.delivery.model import Route
 from heliograph.lab.station import StationPen
+from heliograph.ledger import Asked, answer_all
 from heliograph.queue.model import NewItem
 from heliograph.queue.store import enqueue
 from heliograph.signing.ed25519 import SigningKey
@@ -94,8 +95,16 @@ def pen() -> StationPen:
     return StationPen(STATION, METHOD, KEY, GATEWAY, PUBLIC_URL)
 
 
-async def populate(config: Path, registrations: int, waiting: int = 0) -> None:
-    """Write the Station, so many registrations, and so many wakeups that wait, each for another device."""
+async def populate(config: Path, registrations: int, waiting: int = 0, answered: int = 0) -> None:
+    """Write the Station and so many rows of each kind.
+
+    Args:
+        config: The settings file.
+        registrations: Devices that are installed.
+        waiting: Accepted wakeups that wait, each for another device.
+        answered: Notifies that were answered earlier and can be asked again. PostgreSQL tells apart what two
+            processes read by the page: with a handful of pages they collide as no real ledger does.
+    """
     settings: Settings = load(config, environ={}).settings
     keys, entropy, now = tenant_keys(open_keyring(settings)), SystemEntropy(), SystemClock().now()
     database = await ready_database(settings, Telemetry(Level.ERROR), now)
@@ -106,6 +115,8 @@ async def populate(config: Path, registrations: int, waiting: int = 0) -> None:
         for numbers in _batches(registrations):
             nonces = [entropy.octets(12) for _ in numbers]
             await database.transact(_install, keys, numbers, nonces, now)
+        for numbers in _batches(answered):
+            await database.transact(_answer, numbers, now)
         for numbers in _batches(waiting):
             ids = [(entropy.uuid7(now), str(uuid.uuid4())) for _ in numbers]
             await database.transact(_accept, numbers, ids, now)
@@ -138,6 +149,12 @@ def _install(tx: Tx, keys: TenantKeys, numbers: Sequence[int], nonces: Sequence[
             keys.current,
             now,
         )
+
+
+def _answer(tx: Tx, numbers: Sequence[int], now: int) -> None:
+    keys = [hashlib.sha256(b"answered %d" % number).hexdigest()[:32] for number in numbers]
+    asked = [Asked(f"arkret.notify:{STATION}", key, "sha256:" + key * 2, key.encode(), now) for key in keys]
+    answer_all(tx, [(one, RECEIPT[:200]) for one in asked], now)
 
 
 def _accept(tx: Tx, numbers: Sequence[int], ids: Sequence[tuple[str, str]], now: int) -> None:

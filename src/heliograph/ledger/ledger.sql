@@ -8,10 +8,13 @@ CROSS JOIN ledger_entries AS e
 WHERE e.scope = asked.value ->> 0 AND e.key = asked.value ->> 1;
 
 -- name: entries (postgres)
--- why: JSON is unfolded by another function.
+-- why: JSON is unfolded by another function; and joined row by row, because a join of the whole would read the
+-- whole table while it is small, and two transactions that read it whole collide whatever they write.
 SELECT e.scope, e.key, e.digest, e.proof, e.reply
 FROM json_array_elements(CAST(:keys AS json)) AS asked (value)
-JOIN ledger_entries AS e ON e.scope = asked.value ->> 0 AND e.key = asked.value ->> 1;
+CROSS JOIN LATERAL (
+    SELECT * FROM ledger_entries WHERE scope = asked.value ->> 0 AND key = asked.value ->> 1 LIMIT 1
+) AS e;
 
 -- name: answer
 INSERT INTO ledger_entries (scope, key, digest, proof, reply, created_at)

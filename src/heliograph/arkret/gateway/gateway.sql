@@ -38,11 +38,16 @@ WHERE i.tenant = asked.value ->> 0 AND i.push_target_id = asked.value ->> 1 AND 
     AND i.state = 'active';
 
 -- name: standings (postgres)
--- why: JSON is unfolded by another function.
+-- why: JSON is unfolded by another function; and joined row by row, because a join of the whole would read the
+-- whole table while it is small, and two transactions that read it whole collide whatever they write.
 SELECT i.tenant, i.push_target_id, i.device_id, i.registration_id, i.route_end, i.app, i.visible_opt_in, i.expires_at
 FROM json_array_elements(CAST(:addresses AS json)) AS asked (value)
-JOIN arkret_installations AS i ON i.tenant = asked.value ->> 0 AND i.push_target_id = asked.value ->> 1
-    AND i.device_id = asked.value ->> 2 AND i.state = 'active';
+CROSS JOIN LATERAL (
+    SELECT * FROM arkret_installations
+    WHERE tenant = asked.value ->> 0 AND push_target_id = asked.value ->> 1 AND device_id = asked.value ->> 2
+        AND state = 'active'
+    LIMIT 1
+) AS i;
 
 -- name: target_known
 SELECT 1 FROM arkret_installations WHERE tenant = :tenant AND push_target_id = :push_target_id LIMIT 1;
