@@ -2,7 +2,7 @@
 
 import base64
 import datetime as dt
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
@@ -15,6 +15,7 @@ from http_message_signatures import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.shared import shared_json
 
 from heliograph.signing import signature_fields

@@ -10,8 +10,9 @@ and its handler.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any, Final, TypeAlias, final
+
+import msgspec
 
 from heliograph.ambient.clock import Clock
 from heliograph.ambient.entropy import Entropy
@@ -295,7 +296,7 @@ def _spelled(system: System, refused: Refused, request_id: str) -> Reply:
     if retry_after_ms is not None:
         # The header counts whole seconds; rounding down would invite the caller too early.
         headers.append(("retry-after", str(max(1, -(-retry_after_ms // 1000)))))
-    return replace(reply, headers=tuple(headers))
+    return msgspec.structs.replace(reply, headers=tuple(headers))
 
 
 async def _respond(scope: Scope, send: Send, reply: Reply, extra: tuple[tuple[bytes, bytes], ...]) -> None:

@@ -1,9 +1,11 @@
 """What a handler gets and what it gives back: values, so that the server can be changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
@@ -12,8 +14,7 @@ NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 """What a path without ``{name}`` parts gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One request, whole: its head passed every limit and its body arrived to the last octet.
 
     Attributes:
@@ -82,8 +83,7 @@ class Request:
         return ", ".join(values) if values else None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What goes back.
 
     Attributes:

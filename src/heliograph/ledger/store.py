@@ -22,8 +22,7 @@ RETENTION_MS_MIN: Final = 86_400_000
 """How long an answer is kept at the least: a caller that lost its network for a day still gets it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """A request as the ledger sees it.
 
     Attributes:

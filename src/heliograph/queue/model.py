@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from heliograph.queue.machine import Change, Happening, Policy
 from heliograph.wire.instant import Instant
 
@@ -24,8 +26,7 @@ CLAIM_ITEMS_MAX: Final = 1_000
 """Items of one claim: one transaction must not keep the others waiting."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewItem:
+class NewItem(msgspec.Struct, frozen=True):
     """A piece of work to enqueue.
 
     Attributes:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from heliograph.signing.content_digest import DigestFault, DigestRefused, check_content_digest, content_digest
 from heliograph.signing.ed25519 import SigningKey, VerifyKey
 from heliograph.signing.signature_base import Fault, RequestHead, SignatureRefused, Why, signature_base
@@ -117,8 +119,7 @@ KeyFor = Callable[[DidCoreId, VerificationMethod], VerifyKey | None]
 """Looks up the current key of a source; None when the source or the key is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedRequest:
+class VerifiedRequest(msgspec.Struct, frozen=True):
     """What a verified signature vouches for.
 
     Attributes:

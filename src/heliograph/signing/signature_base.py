@@ -1,10 +1,11 @@
 """The text that an HTTP message signature covers (RFC 9421, section 2.5), and why it may be refused."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
+
+import msgspec
 
 from heliograph.signing.signature_fields import Covered
 
@@ -69,8 +70,7 @@ class SignatureRefused(Exception):  # noqa: N818 - a refusal, in the caller's bl
         super().__init__(f"{self.fault}: {why}" + (f" ({component})" if component else ""))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(msgspec.Struct, frozen=True):
     """What of a request can be signed, besides its content.
 
     Attributes:

@@ -15,6 +15,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 SIGNATURE_INPUT_CHARACTERS_MAX: Final = 4096
 """Ten times what our own signer writes; half of the published limit of one header value."""
 
@@ -80,8 +82,7 @@ class Covered:
     name_set: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureInput:
+class SignatureInput(msgspec.Struct, frozen=True):
     """What a ``Signature-Input`` says.
 
     Attributes:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from heliograph.wire.instant import Instant
 
 
@@ -55,8 +57,7 @@ class Installation:
     expires_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """What a notify asks of the current installation at an address.
 
     Attributes:

@@ -45,8 +45,7 @@ class TrustedStation:
     added_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class NewDelivery:
+class NewDelivery(msgspec.Struct, frozen=True):
     """The blind content of a work item.
 
     The provider's id for it is drawn at random when it is taken over and is the same on every attempt. The

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, final
+
+import msgspec
 
 from heliograph.ambient.telemetry import Event, Telemetry
 from heliograph.arkret.errors import (
@@ -34,8 +35,7 @@ _CODES: Final[dict[Fault, Code]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """An authenticated caller.
 
     Attributes:

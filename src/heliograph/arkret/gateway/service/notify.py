@@ -66,7 +66,7 @@ class NotifyDesk:
             database,
             self._takeover,
             key=lambda prepared: (prepared.asked.scope, prepared.asked.key),
-            weight=lambda prepared: prepared.weight,
+            weight=lambda prepared: len(prepared.ids),
             weight_max=DEVICES_TOGETHER_MAX,
         )
         self._telemetry = telemetry
@@ -121,7 +121,9 @@ class NotifyDesk:
         asked = Asked(
             f"{_SCOPE}:{admitted.tenant}", key, reading.digest, admitted.proof, admitted.proof_expires_at
         )
-        return Prepared(admitted, reading, asked, acknowledge, wakeup, refused, ids, now)
+        note = body.notification
+        addresses = tuple([(admitted.tenant, note.push_target_id, one.device_id) for one in note.devices])
+        return Prepared(admitted, reading, asked, acknowledge, wakeup, refused, addresses, ids, now)
 
     def _limit(self, lane: str, devices: int, now: Instant) -> Rejection | None:
         if self._waiting.get(lane, 0) + devices > self._settings.waiting_max:

@@ -8,7 +8,6 @@ that waits.
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
@@ -62,8 +61,7 @@ _encode_wakeup: Final = msgspec.json.Encoder().encode
 _encode_answer: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What a notify brings to its transaction: drawn and computed before, so that it can be re-run.
 
     Attributes:
@@ -73,6 +71,7 @@ class Prepared:
         acknowledge: It is to be acknowledged only, or None.
         wakeup: What the provider may learn.
         refused: Why no device can be taken over now, or None.
+        addresses: The address of each device.
         ids: The work item's and the provider's id for each device.
         now: When the request came.
     """
@@ -83,22 +82,12 @@ class Prepared:
     acknowledge: Acknowledge | None
     wakeup: Wakeup
     refused: Rejection | None
+    addresses: tuple[Address, ...]
     ids: tuple[tuple[str, str], ...]
     now: Instant
 
-    @property
-    def weight(self) -> int:
-        """How many devices it names."""
-        return len(self.ids)
 
-    def addresses(self) -> list[Address]:
-        """Return the address of each device."""
-        note, tenant = self.reading.value.notification, self.admitted.tenant
-        return [(tenant, note.push_target_id, device.device_id) for device in note.devices]
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True):
     """What the transaction answered: the octets, and what it did unless it only repeated them."""
 
     reply: bytes
@@ -109,16 +98,14 @@ class Taken:
 Ended: TypeAlias = Taken | ArkretRefused
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(msgspec.Struct, frozen=True):
     """A device that may be taken over, unless an equal wakeup of it waits."""
 
     item: NewItem
     delivery: NewDelivery
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(msgspec.Struct, frozen=True):
     """What was decided of one device."""
 
     device_id: str
@@ -185,7 +172,7 @@ class Takeover:
     def _answer(self, tx: Tx, fresh: Sequence[Prepared]) -> list[Taken]:
         """Answer notifies that are new, and remember the answers."""
         takers = [one for one in fresh if one.acknowledge is None and one.refused is None]
-        addresses = [address for one in takers for address in one.addresses()]
+        addresses = [address for one in takers for address in one.addresses]
         standings = store.standings(tx, addresses) if addresses else {}
         judged = {id(one): self._judge(tx, one, standings) for one in takers}
         wishes = [each.wish for devices in judged.values() for each in devices if each.wish is not None]
@@ -214,7 +201,7 @@ class Takeover:
         """Decide on each device, and erase the route of one whose own expiry has passed."""
         judged: list[_Judged] = []
         tenant, body = one.admitted.tenant, one.reading.value
-        for ids, address in zip(one.ids, one.addresses(), strict=True):
+        for ids, address in zip(one.ids, one.addresses, strict=True):
             standing = standings.get(address)
             rejection = judge_device(
                 standing,
@@ -243,7 +230,7 @@ class Takeover:
         """Spell what became of each device, and count those that were really taken over."""
         body, tenant = one.reading.value, one.admitted.tenant
         target = body.notification.push_target_id
-        nowhere = standings.keys().isdisjoint(one.addresses())
+        nowhere = standings.keys().isdisjoint(one.addresses)
         if nowhere and not store.target_known(tx, tenant, target):
             return all_rejected(body, Rejection(RejectReason.PUSH_TARGET_UNKNOWN)), 0
         accepted = 0
