@@ -5,6 +5,7 @@ import contextlib
 import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -220,6 +221,19 @@ async def test_a_name_that_the_client_reads_differently_is_refused() -> None:
         assert await ask_once(by, untrusted("https://xn--a.example.org/x")) == Lost(Loss.REFUSED_EGRESS)
 
     assert recorder.seen[0].refusal is Refusal.NOT_A_URL
+
+
+@pytest.mark.anyio
+async def test_asks_of_different_owners_never_share_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services may tie a connection to the credential that they first saw; owners are forgotten in turn."""
+    monkeypatch.setattr("heliograph.delivery.carrier.TRUSTED_CLIENTS_MAX", 2)
+    async with Receiver.start(always(Reply(200))) as server, carrier() as by:
+        ask = trusted(f"http://127.0.0.1:{server.port}/")
+        for owner in ("a", "a", "b", "a", "c", "a"):
+            assert isinstance(await ask_once(by, replace(ask, connections=owner)), Answer)
+
+        assert server.connections == 3
+        assert list(by._trusted) == ["c", "a"]
 
 
 @pytest.mark.anyio

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import deliveries
 from tests.deliveries import FULLEST, NOW, TARGET, drive, moment
+from tests.providers.apns import provider as apns
 from tests.providers.cases import HERE, answer_rows
 
 from heliograph.delivery.egress import EgressRules
@@ -21,10 +22,13 @@ from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "apns": {"team_id": apns.TEAM_ID, "key_id": apns.KEY_ID, "key": "env:APNS", "topic": apns.TOPIC},
     "stub": {"url": "https://stub.example.org/wakeups"},
     "webpush": {"subject": deliveries.SUBJECT, "vapid_key": "env:VAPID", "hosts": ["push.example.org"]},
 }
+SECRETS: Mapping[str, str] = {"env:APNS": apns.PEM, "env:VAPID": deliveries.VAPID_SCALAR}
 PUSH_KEYS: Mapping[str, Callable[[], Secret]] = {
+    "apns": apns.push_key,
     "stub": lambda: Secret("any"),
     "webpush": deliveries.push_key,
 }
@@ -35,7 +39,7 @@ RETRIABLE = {Outcome.THROTTLED_TARGET, Outcome.THROTTLED_APP, Outcome.TRANSIENT}
 
 def built(name: str) -> Provider:
     return ADAPTERS[name].build_from(
-        SETTINGS[name], lambda reference: Secret(deliveries.VAPID_SCALAR), EgressRules(), f"the-{name}"
+        SETTINGS[name], lambda reference: Secret(SECRETS[reference]), EgressRules(), f"the-{name}"
     )
 
 

@@ -32,11 +32,16 @@ ORIGINS_KEPT_MAX: Final = 1_024
 PINNED_CLIENTS_MAX: Final = 256
 """Connection pools for checked addresses; the least recently used makes room."""
 
+TRUSTED_CLIENTS_MAX: Final = 64
+"""Connection pools to operators' hosts by their owner's name; the least recently used makes room. There are
+as many as credentials that must not share connections, and for a while those before a reload."""
+
 ADDRESSES_TRIED_MAX: Final = 3
 """How many checked addresses one ask tries before it is lost."""
 
 Lane: TypeAlias = str
-"""What shares limits and a breaker: the origin of a trusted URL, or of a checked endpoint."""
+"""What shares limits and a breaker: the origin of a checked endpoint; or that of a trusted URL, and whose
+connections go there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Carrier:
         self._extra_ca_pem = checked_pem(extra_ca_pem)
         self._in_flight = in_flight_per_origin
         self._connect_ms = connect_ms
-        self._trusted: Client | None = None
+        self._trusted: dict[str, Client] = {}
         self._pinned: dict[tuple[str, str], asyncio.Task[Client]] = {}
         self._lanes: dict[Lane, _Lane] = {}
         self._closed = False
@@ -165,14 +170,14 @@ class Carrier:
     async def close(self) -> None:
         """Close every connection. Asks still under way are lost."""
         self._closed = True
-        clients = [self._trusted] if self._trusted is not None else []
+        clients = list(self._trusted.values())
         for building in self._pinned.values():
             if building.done() and not building.cancelled() and building.exception() is None:
                 clients.append(building.result())
             else:
                 building.cancel()
         self._pinned.clear()
-        self._trusted = None
+        self._trusted.clear()
         for client in clients:
             await client.close()
 
@@ -203,7 +208,8 @@ class Carrier:
         """Let the guard judge an endpoint that a user supplied, then send."""
         url = errand.ask.url.reveal()
         if not errand.ask.untrusted_host:
-            return await self._in_lane(_origin(url), errand, [(url, None)]), None
+            lane = f"{_origin(url)} {errand.ask.connections}".rstrip()
+            return await self._in_lane(lane, errand, [(url, None)]), None
         admitted = self._guard.admit_at_once(url, self._clock.now())
         if admitted is None:
             try:
@@ -298,7 +304,8 @@ class Carrier:
     ) -> Answer | Lost:
         heard: Answer | Lost = Lost(Loss.NOT_SENT)
         for url, pin in targets:
-            client = await self._client(pin)
+            trusted = errand.ask.connections
+            client = self._trusted_client(trusted) if pin is None else await self._client(pin)
             left = errand.deadline - self._clock.monotonic()
             if left <= 0:
                 return Lost(Loss.NOT_SENT)
@@ -307,12 +314,19 @@ class Carrier:
                 return heard
         return heard
 
-    async def _client(self, pin: tuple[str, str] | None) -> Client:
-        """Return the client whose connections go where they may go."""
-        if pin is None:
-            if self._trusted is None:
-                self._trusted = build(self._extra_ca_pem, self._connect_ms, None)
-            return self._trusted
+    def _trusted_client(self, owner: str) -> Client:
+        """Return the client whose connections are this owner's alone."""
+        client = self._trusted.pop(owner, None)
+        if client is None:
+            while len(self._trusted) >= TRUSTED_CLIENTS_MAX:
+                # Dropped, not closed: asks under way keep it alive until they end.
+                del self._trusted[next(iter(self._trusted))]
+            client = build(self._extra_ca_pem, self._connect_ms, None)
+        self._trusted[owner] = client
+        return client
+
+    async def _client(self, pin: tuple[str, str]) -> Client:
+        """Return the client whose connections go to this checked address alone."""
         building = self._pinned.pop(pin, None)
         if building is None or (building.done() and building.exception() is not None):
             # Building reads the machine's certificate authorities: tens of milliseconds, off the loop.

@@ -27,6 +27,9 @@ class Ask:
         untrusted_host: The host came from a user: the carrier applies the egress guard to it.
         timeout_ms: The longest wait for the whole answer.
         body_limit: How many octets of the answer's body the exchange wants to see at most.
+        connections: Whose connections it goes over: asks of different names never share one. For services
+            that tie a connection to the credential that it first saw. The egress guard's pinned connections
+            have no owner, so it says nothing where the host is untrusted.
     """
 
     method: str
@@ -36,6 +39,7 @@ class Ask:
     untrusted_host: bool = False
     timeout_ms: int = 10_000
     body_limit: int = 4_096
+    connections: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ import msgspec
 from heliograph.delivery.egress import EgressRules
 from heliograph.delivery.model import ProviderName
 from heliograph.delivery.provider import Provider
+from heliograph.providers.apns.exchange import ApnsProvider
+from heliograph.providers.apns.settings import ApnsSettings
 from heliograph.providers.stub.exchange import StubProvider
 from heliograph.providers.stub.settings import StubSettings
 from heliograph.providers.webpush.exchange import WebPushProvider
@@ -88,6 +90,11 @@ def _tailored_stub(provider: StubProvider, settings: StubSettings) -> Provider:
     return StubProvider(settings, credential=provider.credential)
 
 
+def _apns(settings: ApnsSettings, secret: SecretLookup, egress: EgressRules, credential: str) -> Provider:
+    del egress
+    return ApnsProvider(settings, key=secret(settings.key), credential=credential)
+
+
 def _webpush(
     settings: WebPushSettings, secret: SecretLookup, egress: EgressRules, credential: str
 ) -> Provider:
@@ -101,8 +108,14 @@ def _webpush(
     )
 
 
-ADAPTERS: Final[Mapping[ProviderName, Adapter[StubSettings] | Adapter[WebPushSettings]]] = MappingProxyType(
+ADAPTERS: Final[Mapping[ProviderName, Adapter[Any]]] = MappingProxyType(
     {
+        "apns": Adapter(
+            ApnsSettings,
+            _apns,
+            ("alert_loc_key", "environment", "push_type", "topic"),
+            ApnsProvider.tailored,
+        ),
         "stub": Adapter(StubSettings, _stub, ("url",), _tailored_stub),
         "webpush": Adapter(WebPushSettings, _webpush),
     }

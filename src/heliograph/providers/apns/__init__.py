@@ -1,0 +1,1 @@
+"""Apple's devices, over APNs with a signing key."""
