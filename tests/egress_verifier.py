@@ -20,8 +20,16 @@ _CARRIED: Final = {"host", "user-agent", "accept", "content-length", "content-ty
 HEADERS: Final[Mapping[str, set[str]]] = {
     "stub": _CARRIED | {"stub-delivery-id", "stub-collapse-key"},
     "webpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
+    "fcm": _CARRIED | {"authorization"},
 }
-PATHS: Final[Mapping[str, str]] = {"stub": r"/wakeups", "webpush": r"/wpush/[0-9a-f]+"}
+PATHS: Final[Mapping[str, str]] = {
+    "stub": r"/wakeups",
+    "webpush": r"/wpush/[0-9a-f]+",
+    "fcm": r"/v1/projects/[a-z-]+/messages:send",
+}
+FCM_DATA: Final = (MEMBERS - {"counts"}) | {f"counts_{name}" for name in COUNTS}
+FCM_MESSAGE: Final = {"token", "data", "android"}
+FCM_ANDROID: Final = {"collapse_key", "priority", "ttl"}
 CLAIMS: Final = {"aud", "exp", "sub"}
 
 NEVER: Final = (
@@ -85,12 +93,14 @@ def problems(captured: Captured, planted: set[str] | None = None) -> list[str]:
     if re.fullmatch(PATHS[captured.provider], heard.target) is None:
         found.append("an unexpected path")
     text = "\n".join([heard.target, *heard.headers.values(), *_readings(heard.body)])
-    if captured.plaintext is not None:
+    if captured.provider == "fcm":
+        found += _fcm_problems(heard.body)
+    elif captured.plaintext is not None:
         text += captured.plaintext.decode("utf-8", "replace")
         found += _member_problems(captured.plaintext)
     elif captured.provider == "webpush":
         found.append("a body that its browser cannot read")
-    if "authorization" in heard.headers:
+    if "authorization" in heard.headers and captured.provider == "webpush":
         claims = _claims(heard.headers["authorization"])
         found += [f"claim {name}" for name in sorted(claims.keys() - CLAIMS)]
         text += json.dumps(claims)
@@ -106,6 +116,19 @@ def _member_problems(plaintext: bytes) -> list[str]:
     found = [f"member {name}" for name in sorted(members.keys() - MEMBERS)]
     counts = members.get("counts", {})
     return found + [f"member counts.{name}" for name in sorted(counts.keys() - COUNTS)]
+
+
+def _fcm_problems(body: bytes) -> list[str]:
+    """Look at all three layers of a message: the request, how it is to be treated, what the device reads."""
+    request = json.loads(body)
+    message = request.get("message", {})
+    layers = (
+        ("", request, {"message"}),
+        ("message.", message, FCM_MESSAGE),
+        ("message.android.", message.get("android", {}), FCM_ANDROID),
+        ("message.data.", message.get("data", {}), FCM_DATA),
+    )
+    return [f"member {at}{name}" for at, found, known in layers for name in sorted(found.keys() - known)]
 
 
 def _claims(authorization: str) -> dict[str, Any]:

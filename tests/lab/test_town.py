@@ -103,6 +103,7 @@ async def test_its_snippet_is_a_whole_configuration(tmp_path: Path) -> None:
     """A Gateway that reads it builds every provider."""
     async with town() as running:
         (tmp_path / "ca.pem").write_bytes(running.ca_pem)
+        (tmp_path / "fcm.json").write_text(running.fcm.account.reveal())
         file = tmp_path / "heliograph.toml"
         file.write_text(snippet(running, tmp_path))
         settings = load(file, {}).settings
@@ -110,6 +111,7 @@ async def test_its_snippet_is_a_whole_configuration(tmp_path: Path) -> None:
 
     assert {app_id: provider.name for app_id, provider in bound.items()} == {
         "lab.webpush": "webpush",
+        "lab.fcm": "fcm",
         "lab.stub": "stub",
     }
     assert tomllib.loads(file.read_text())["egress"]["allow_loopback"] is True

@@ -11,6 +11,7 @@ from tests import deliveries
 from tests.deliveries import FULLEST, NOW, TARGET, drive, moment
 from tests.providers.apns import provider as apns
 from tests.providers.cases import HERE, answer_rows
+from tests.providers.fcm import account as fcm
 
 from heliograph.delivery.egress import EgressRules
 from heliograph.delivery.exchange import Answer, Ask, Loss, Lost
@@ -23,12 +24,21 @@ from heliograph.wire.secret import Secret
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
     "apns": {"team_id": apns.TEAM_ID, "key_id": apns.KEY_ID, "key": "env:APNS", "topic": apns.TOPIC},
+    "fcm": {"project_id": "project-1", "service_account": "env:FCM"},
     "stub": {"url": "https://stub.example.org/wakeups"},
     "webpush": {"subject": deliveries.SUBJECT, "vapid_key": "env:VAPID", "hosts": ["push.example.org"]},
 }
-SECRETS: Mapping[str, str] = {"env:APNS": apns.PEM, "env:VAPID": deliveries.VAPID_SCALAR}
+SECRETS: Mapping[str, str] = {
+    "env:APNS": apns.PEM,
+    "env:FCM": fcm.ACCOUNT,
+    "env:VAPID": deliveries.VAPID_SCALAR,
+}
+BEFORE: Mapping[str, tuple[Answer, ...]] = {"fcm": (fcm.grant(),)}
+"""What is heard before the message itself is asked."""
+
 PUSH_KEYS: Mapping[str, Callable[[], Secret]] = {
     "apns": apns.push_key,
+    "fcm": lambda: Secret(fcm.PUSH_KEY),
     "stub": lambda: Secret("any"),
     "webpush": deliveries.push_key,
 }
@@ -92,7 +102,8 @@ def test_its_rows_name_every_loss_and_every_outcome_it_knows(name: str) -> None:
 @pytest.mark.parametrize("loss", Loss)
 def test_only_what_may_have_arrived_is_ambiguous(name: str, loss: Loss) -> None:
     """And no loss ever costs a token."""
-    _, verdict = drive(built(name).exchange(outgoing(name), moment()), [Lost(loss)])
+    heard = [*BEFORE.get(name, ()), Lost(loss)]
+    _, verdict = drive(built(name).exchange(outgoing(name), moment()), heard)
 
     assert verdict.ambiguous == (loss in (Loss.CUT, Loss.TIMED_OUT))
     assert verdict.outcome is not Outcome.TOKEN_DEAD

@@ -78,21 +78,28 @@ async def _webpush(folder: Path, application_server_key: str | None, answer: str
 def everything(
     *,
     folder: Annotated[
-        Path, Parameter(help="Where to write ca.pem, push_key.txt, heliograph.toml and control_url.txt.")
+        Path,
+        Parameter(
+            help="Where to write ca.pem, push_key.txt, fcm_push_key.txt, fcm.json, heliograph.toml and "
+            "control_url.txt."
+        ),
     ] = Path("lab"),
     script: Annotated[Path | None, Parameter(help="What to answer: a TOML file of [[answers]].")] = None,
     webpush_port: Annotated[int, Parameter(help="Port of the Web Push service; 0: any free one.")] = 0,
+    fcm_port: Annotated[int, Parameter(help="Port of FCM and its token endpoint; 0: any free one.")] = 0,
     stub_port: Annotated[int, Parameter(help="Port of the stub's receiver; 0: any free one.")] = 0,
     control_port: Annotated[int, Parameter(help="Port of the control endpoint; 0: any free one.")] = 0,
 ) -> None:
     """Run every provider server of the lab, until interrupted, and print what each answers.
 
     All show certificates of one authority that lives as long as the lab does. The folder gets settings for a
-    Gateway that delivers to them, and the push key of one subscription (a secret, as a browser's is).
+    Gateway that delivers to them, the service account of FCM, and the push keys of one browser and one device
+    (all of them secrets, as the real ones are).
     """
     rules = () if script is None else read_script(script)
     folder.mkdir(parents=True, exist_ok=True)
-    run(_town(folder, rules, Ports(webpush_port, stub_port, control_port)))
+    ports = Ports(webpush=webpush_port, fcm=fcm_port, stub=stub_port, control=control_port)
+    run(_town(folder, rules, ports))
 
 
 async def _town(folder: Path, rules: tuple[Rule, ...], ports: Ports) -> None:
@@ -103,6 +110,8 @@ async def _town(folder: Path, rules: tuple[Rule, ...], ports: Ports) -> None:
     async with town(rules, ports, show) as running:
         (folder / "ca.pem").write_bytes(running.ca_pem)
         _write_private(folder / "push_key.txt", running.subscription.push_key.reveal())
+        _write_private(folder / "fcm_push_key.txt", running.device.reveal())
+        _write_private(folder / "fcm.json", running.fcm.account.reveal())
         (folder / "heliograph.toml").write_text(snippet(running, folder), encoding="utf-8")
         (folder / CONTROL_FILE).write_text(running.control_url + "\n", encoding="utf-8")
         show(snippet(running, folder))

@@ -11,13 +11,15 @@ from typing import Any, Final
 import msgspec
 
 from heliograph.ambient.clock import SystemClock
-from heliograph.lab import stub, webpush
+from heliograph.lab import fcm, stub, webpush
 from heliograph.lab.certificates import Authority
+from heliograph.lab.fcm import FcmService
 from heliograph.lab.receiver import Heard, Reaction, Receiver, Reply, Spoiled
 from heliograph.lab.script import Observe, Rule, Script, rules_of, shortened
 from heliograph.lab.stub import StubReceiver
 from heliograph.lab.webpush import BrowserSubscription, WebPushService
 from heliograph.wire.malformed import Malformed
+from heliograph.wire.secret import Secret
 
 CONTROL_PATH: Final = "/lab/answers"
 RECEIVED_PATH: Final = "/lab/received"
@@ -33,6 +35,7 @@ class Ports:
     """Where the servers listen on 127.0.0.1; 0 lets the system choose."""
 
     webpush: int = 0
+    fcm: int = 0
     stub: int = 0
     control: int = 0
 
@@ -43,8 +46,10 @@ class Town:
 
     Attributes:
         webpush: The Web Push service.
+        fcm: FCM, with a service account of its own.
         stub: The stub's receiver.
         subscription: One browser's subscription, to register.
+        device: The push key of one device of FCM, to register.
         script: What is answered on demand.
         ca_pem: The authority of every certificate.
         control_url: Where answers are changed while it runs.
@@ -52,8 +57,10 @@ class Town:
     """
 
     webpush: WebPushService
+    fcm: FcmService
     stub: StubReceiver
     subscription: BrowserSubscription
+    device: Secret
     script: Script
     ca_pem: bytes
     control_url: str = ""
@@ -79,7 +86,7 @@ async def town(
     """
     clock = SystemClock()
     authority = Authority.make(clock.now())
-    script = Script({"webpush": webpush.ANSWERS, "stub": stub.ANSWERS}, clock.now)
+    script = Script({"webpush": webpush.ANSWERS, "fcm": fcm.ANSWERS, "stub": stub.ANSWERS}, clock.now)
     script.replace(rules)
     received: Counter[tuple[str, str]] = Counter()
     memories: list[list[Any]] = []
@@ -101,11 +108,23 @@ async def town(
         browser = await stack.enter_async_context(
             WebPushService.start(authority=authority, port=ports.webpush)
         )
+        firebase = await stack.enter_async_context(FcmService.start(authority=authority, port=ports.fcm))
         receiver = await stack.enter_async_context(StubReceiver.start(authority=authority, port=ports.stub))
         memories += [browser.heard, browser.messages, browser.refusals, receiver.heard, receiver.wakeups]
+        memories += [firebase.heard, firebase.messages, firebase.refusals]
         browser.script, browser.observe = script, observed("webpush")
+        firebase.script, firebase.observe = script, observed("fcm")
         receiver.script, receiver.observe = script, observed("stub")
-        running = Town(browser, receiver, browser.subscribe(), script, authority.ca_pem, received=received)
+        running = Town(
+            webpush=browser,
+            fcm=firebase,
+            stub=receiver,
+            subscription=browser.subscribe(),
+            device=firebase.register(),
+            script=script,
+            ca_pem=authority.ca_pem,
+            received=received,
+        )
         control = await stack.enter_async_context(
             Receiver.start(lambda heard: _controlled(heard, running), port=ports.control)
         )
@@ -129,11 +148,20 @@ ca_file = {_text(folder / "ca.pem")}
 subject = "mailto:operator@example.com"
 hosts = []
 
+[providers.fcm]
+project_id = "{fcm.PROJECT}"
+service_account = {_text_of(f"file:{folder / 'fcm.json'}")}
+token_url = "{running.fcm.token_url}"
+send_origin = "{running.fcm.origin}"
+
 [providers.stub]
 url = "{running.stub.url}"
 
 [apps."lab.webpush"]
 provider = "webpush"
+
+[apps."lab.fcm"]
+provider = "fcm"
 
 [apps."lab.stub"]
 provider = "stub"
@@ -141,7 +169,11 @@ provider = "stub"
 
 
 def _text(path: Path) -> str:
-    return json.dumps(str(path), ensure_ascii=False)
+    return _text_of(str(path))
+
+
+def _text_of(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _controlled(heard: Heard, running: Town) -> Reply:

@@ -15,6 +15,8 @@ from heliograph.delivery.model import ProviderName
 from heliograph.delivery.provider import Provider
 from heliograph.providers.apns.exchange import ApnsProvider
 from heliograph.providers.apns.settings import ApnsSettings
+from heliograph.providers.fcm.exchange import FcmProvider
+from heliograph.providers.fcm.settings import FcmSettings
 from heliograph.providers.stub.exchange import StubProvider
 from heliograph.providers.stub.settings import StubSettings
 from heliograph.providers.webpush.exchange import WebPushProvider
@@ -95,6 +97,11 @@ def _apns(settings: ApnsSettings, secret: SecretLookup, egress: EgressRules, cre
     return ApnsProvider(settings, key=secret(settings.key), credential=credential)
 
 
+def _fcm(settings: FcmSettings, secret: SecretLookup, egress: EgressRules, credential: str) -> Provider:
+    del egress
+    return FcmProvider(settings, service_account=secret(settings.service_account), credential=credential)
+
+
 def _webpush(
     settings: WebPushSettings, secret: SecretLookup, egress: EgressRules, credential: str
 ) -> Provider:
@@ -115,6 +122,12 @@ ADAPTERS: Final[Mapping[ProviderName, Adapter[Any]]] = MappingProxyType(
             _apns,
             ("alert_loc_key", "environment", "push_type", "topic"),
             ApnsProvider.tailored,
+        ),
+        "fcm": Adapter(
+            FcmSettings,
+            _fcm,
+            ("analytics_label", "direct_boot_ok", "restricted_package_name"),
+            FcmProvider.tailored,
         ),
         "stub": Adapter(StubSettings, _stub, ("url",), _tailored_stub),
         "webpush": Adapter(WebPushSettings, _webpush),
