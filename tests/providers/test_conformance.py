@@ -102,7 +102,7 @@ def test_its_rows_name_every_loss_and_every_outcome_it_knows(name: str) -> None:
 @pytest.mark.parametrize("loss", Loss)
 def test_only_what_may_have_arrived_is_ambiguous(name: str, loss: Loss) -> None:
     """And no loss ever costs a token."""
-    heard = [*BEFORE.get(name, ()), Lost(loss)]
+    heard: list[Answer | Lost] = [*BEFORE.get(name, ()), Lost(loss)]
     _, verdict = drive(built(name).exchange(outgoing(name), moment()), heard)
 
     assert verdict.ambiguous == (loss in (Loss.CUT, Loss.TIMED_OUT))

@@ -3,31 +3,31 @@
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App
-from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.client import ClientBuilder
 
 from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
-from heliograph.app.compose import Running, running
+from heliograph.app.compose import running
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.store import TrustedStation
+from heliograph.cli.demo_fcm import wake_by_fcm
+from heliograph.cli.demo_report import Report
 from heliograph.cli.demo_settings import demo_settings
+from heliograph.cli.demo_station import STATION, STATION_KEY, DemoStation
 from heliograph.cli.printing import show
 from heliograph.edge.server import run
-from heliograph.lab.station import SignedRequest, StationPen
+from heliograph.lab.certificates import Authority
+from heliograph.lab.fcm import FcmService
 from heliograph.lab.webpush import BrowserSubscription, WebPushService
-from heliograph.signing.ed25519 import SigningKey
 from heliograph.signing.receipt import verify_receipt
 from heliograph.wire import base64url
-from heliograph.wire.ids import DidCoreId, VerificationMethod, format_push_target_id
+from heliograph.wire.ids import format_push_target_id
 
-STATION = DidCoreId("ak:did_core:web:station.example")
-STATION_KEY = VerificationMethod("did:web:station.example#push")
 APP = "com.example.chat"
 WAIT_S = 10.0
 
@@ -46,60 +46,35 @@ def demo() -> int:
     return run(_demo())
 
 
-@dataclass(slots=True)
-class Report:
-    """Checks, told as they are made."""
-
-    failed: int = 0
-    step: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    def heading(self, text: str) -> None:
-        """Begin a step."""
-        self.step += 1
-        show(f"\n{self.step}. {text}")
-
-    def saw(self, who: str, what: str) -> None:
-        """Tell what a party saw."""
-        show(f"   {who:<9} {what}")
-
-    def check(self, holds: bool, what: str) -> None:
-        """Tell whether something holds."""
-        show(f"   {'ok' if holds else 'WRONG':<9} {what}")
-        self.failed += not holds
-
-
 async def _demo() -> int:
     report = Report()
     show("Heliograph demo: a Station hands a device's route to the Gateway, then asks it to wake the device.")
     with tempfile.TemporaryDirectory(prefix="heliograph-demo-") as folder:
-        async with WebPushService.start() as push_service:
-            settings = demo_settings(Path(folder), push_service.ca_pem or b"")
+        authority = Authority.make(SystemClock().now())
+        async with (
+            WebPushService.start(authority=authority) as push_service,
+            FcmService.start(authority=authority) as firebase,
+        ):
+            settings = demo_settings(Path(folder), authority.ca_pem, firebase)
             async with running(settings) as gateway, ClientBuilder().build() as client:
-                await _story(report, gateway, client, push_service)
+                station = DemoStation(gateway, client)
+                await _story(report, station, push_service)
+                await wake_by_fcm(report, station, firebase)
     show()
     show("Everything holds." if not report.failed else f"{report.failed} checks do not hold.")
     return 1 if report.failed else 0
 
 
-async def _story(report: Report, gateway: Running, client: Client, push_service: WebPushService) -> None:
-    clock, entropy = SystemClock(), SystemEntropy()
-    key = SigningKey(entropy.octets(32))
-    pen = StationPen(
-        service_id=STATION,
-        keyid=STATION_KEY,
-        key=key,
-        gateway_id=gateway.identity.service_id,
-        gateway_url=gateway.identity.base_url,
-    )
+async def _story(report: Report, station: DemoStation, push_service: WebPushService) -> None:
+    clock, entropy, gateway, pen = SystemClock(), SystemEntropy(), station.gateway, station.pen
 
     report.heading("The operator trusts one Station, by its id and its key.")
     await gateway.database.transact(
         store.station_put,
-        TrustedStation(STATION, STATION_KEY, key.verify_key.multibase(), (), True, clock.now()),
+        TrustedStation(STATION, STATION_KEY, station.public_key, (), True, clock.now()),
     )
     await gateway.refresh_trust()
-    report.saw("operator", f"{STATION}  key {key.verify_key.multibase()[:16]}…")
+    report.saw("operator", f"{STATION}  key {station.public_key[:16]}…")
 
     report.heading("A browser subscribes; its Station signs the handoff of that route.")
     subscription = push_service.subscribe()
@@ -115,7 +90,7 @@ async def _story(report: Report, gateway: Running, client: Client, push_service:
         "platform": "web",
         "visible_notification_opt_in": False,
     }
-    status, receipt_bytes = await _post(client, gateway, pen.handoff(handoff, clock.now()))
+    status, receipt_bytes = await station.post(pen.handoff(handoff, clock.now()))
     report.saw("Station", f"POST registrations:apply → {status}")
     receipt = json.loads(receipt_bytes).get("receipt", {})
     report.saw("Station", f"receipt {receipt.get('state')} stored_at {receipt.get('stored_at')}")
@@ -128,7 +103,7 @@ async def _story(report: Report, gateway: Running, client: Client, push_service:
         key=gateway.receipt_key,
     )
     report.check(status == HTTPStatus.OK, "the receipt is signed and echoes the handoff exactly")
-    _, again = await _post(client, gateway, pen.handoff(handoff, clock.now(), lifetime_s=90))
+    _, again = await station.post(pen.handoff(handoff, clock.now(), lifetime_s=90))
     report.check(again == receipt_bytes, "the same handoff again gets the same receipt, octet for octet")
 
     report.heading("The Station signs a notify: a message came, count it in a coarse bucket.")
@@ -142,12 +117,12 @@ async def _story(report: Report, gateway: Running, client: Client, push_service:
         },
         "event_kind": "ak.message.create",
     }
-    status, outcome_bytes = await _post(client, gateway, pen.notify(body, "demo-0001", clock.now()))
+    status, outcome_bytes = await station.post(pen.notify(body, "demo-0001", clock.now()))
     outcome = json.loads(outcome_bytes)
     report.saw("Station", f"POST notify → {status} {json.dumps(outcome.get('outcomes'))}")
     told = [item.get("gateway_status") for item in outcome.get("outcomes", [])]
     report.check(told == ["accepted"], "accepted: the wakeup was on disk before this answer left")
-    _, again = await _post(client, gateway, pen.notify(body, "demo-0001", clock.now(), lifetime_s=90))
+    _, again = await station.post(pen.notify(body, "demo-0001", clock.now(), lifetime_s=90))
     report.check(again == outcome_bytes, "a retry under the same key gets the same answer")
 
     report.heading("The Gateway delivers; the push service verifies, the browser decrypts.")
@@ -157,12 +132,12 @@ async def _story(report: Report, gateway: Running, client: Client, push_service:
 
     report.heading("The device unregisters; a later notify finds nobody.")
     revoke = {name: handoff[name] for name in ("registration_id", "push_target_id", "device_id")}
-    status, _ = await _post(client, gateway, pen.handoff(revoke | {"state": "revoked"}, clock.now()))
+    status, _ = await station.post(pen.handoff(revoke | {"state": "revoked"}, clock.now()))
     report.saw("Station", f"POST registrations:apply (revoked) → {status}")
-    _, late = await _post(client, gateway, pen.notify(body, "demo-0002", clock.now()))
+    _, late = await station.post(pen.notify(body, "demo-0002", clock.now()))
     reason = json.loads(late)["outcomes"][0].get("reason_code")
     report.check(reason == "push_token_unknown", "rejected: push_token_unknown")
-    status, _ = await _post(client, gateway, pen.handoff(handoff, clock.now(), lifetime_s=60))
+    status, _ = await station.post(pen.handoff(handoff, clock.now(), lifetime_s=60))
     report.check(status == HTTPStatus.CONFLICT, "the old handoff, arriving late, cannot bring the route back")
 
 
@@ -201,9 +176,3 @@ async def _delivered(push_service: WebPushService, clock: SystemClock) -> None:
         await clock.sleep(0.02)
     # A second copy would follow at once: give it the time to show itself.
     await clock.sleep(0.3)
-
-
-async def _post(client: Client, gateway: Running, signed: SignedRequest) -> tuple[int, bytes]:
-    request = client.post(gateway.local_url + signed.path).headers(dict(signed.headers))
-    response = await request.body_bytes(signed.body).build().send()
-    return response.status, bytes(await response.bytes())

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from heliograph.app.settings import Settings, load
+from heliograph.lab.fcm import PROJECT, FcmService
 
 _SETTINGS = """
 data_dir = {folder!r}
@@ -22,23 +23,41 @@ ca_file = {ca_file!r}
 subject = "mailto:operator@example.com"
 hosts = []
 
+[providers.fcm]
+project_id = "{project}"
+service_account = {account!r}
+token_url = "{token_url}"
+send_origin = "{origin}"
+
 [apps."com.example.chat"]
 provider = "webpush"
+
+[apps."com.example.android"]
+provider = "fcm"
 """
 
 
-def demo_settings(folder: Path, ca_pem: bytes) -> Settings:
-    """Return settings that deliver to a push service on this machine.
+def demo_settings(folder: Path, ca_pem: bytes, firebase: FcmService) -> Settings:
+    """Return settings that deliver to push services on this machine.
 
     Args:
         folder: Where the data of this run goes.
-        ca_pem: The authority of the push service's certificate.
+        ca_pem: The authority of the push services' certificates.
+        firebase: FCM.
     """
     ca_file = folder / "ca.pem"
     ca_file.write_bytes(ca_pem)
-    file = folder / "heliograph.toml"
-    file.write_text(
-        _SETTINGS.format(folder=str(folder / "data"), ca_file=str(ca_file)).replace("'", '"'),
-        encoding="utf-8",
+    account = folder / "fcm.json"
+    account.write_text(firebase.account.reveal(), encoding="utf-8")
+    account.chmod(0o600)
+    text = _SETTINGS.format(
+        folder=str(folder / "data"),
+        ca_file=str(ca_file),
+        project=PROJECT,
+        account=f"file:{account}",
+        token_url=firebase.token_url,
+        origin=firebase.origin,
     )
+    file = folder / "heliograph.toml"
+    file.write_text(text.replace("'", '"'), encoding="utf-8")
     return load(file, environ={}).settings
