@@ -18,7 +18,7 @@ MEMBERS: Final = {"push_target_id", "wakeup_kind", "push_hint", "push_hint_l10n_
 COUNTS: Final = {"badge", "unread_increment", "missed_call"}
 _CARRIED: Final = {"host", "user-agent", "accept", "content-length", "content-type"}
 HEADERS: Final[Mapping[str, set[str]]] = {
-    "stub": _CARRIED | {"stub-delivery-id", "stub-collapse-key"},
+    "stub": _CARRIED | {"stub-delivery-id", "stub-route", "stub-collapse-key"},
     "webpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
     "fcm": _CARRIED | {"authorization"},
 }

@@ -44,6 +44,10 @@ POLICY_HARDENED: Final = Policy(
 """As above, and every attempt leaves at a five-minute mark (R358)."""
 
 
+SWEEP_MS: Final = 3_000
+"""How often leases that ran out are taken over; a look costs one step into an index."""
+
+
 async def open_doorbell(
     settings: Settings, stack: AsyncExitStack, clock: SystemClock, entropy: SystemEntropy
 ) -> Doorbell:
@@ -156,6 +160,8 @@ async def working(
             batch=min(worker.batch, CLAIM_ITEMS_MAX),
             lease_ms=worker.lease_ms,
             poll_ms=worker.poll_ms,
+            # Whoever chose a short lease wants what a crash left behind to be taken over as soon.
+            sweep_ms=min(SWEEP_MS, worker.lease_ms),
             grace_ms=worker.grace_ms,
             keep_ms=worker.keep_ms,
             keep_dead_ms=worker.keep_dead_ms,

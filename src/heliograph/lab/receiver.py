@@ -40,11 +40,19 @@ class Misbehaviour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer."""
+    """An answer.
+
+    Attributes:
+        status: Its status.
+        headers: Its fields.
+        body: Its body.
+        after_ms: How long the server takes over it, for those who look at what happens meanwhile.
+    """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    after_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +192,8 @@ async def _write(writer: asyncio.StreamWriter, reaction: Reaction) -> bool:
     """Write a reaction and tell whether the connection may be used again."""
     match reaction:
         case Reply():
+            if reaction.after_ms:
+                await asyncio.sleep(reaction.after_ms / 1_000)
             writer.write(_spelled(reaction))
             await writer.drain()
             return True

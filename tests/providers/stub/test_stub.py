@@ -42,6 +42,7 @@ def test_the_receiver_gets_the_allow_listed_members_and_no_other(
     assert ask.headers == {
         "content-type": "application/json",
         "stub-delivery-id": DELIVERY_ID,
+        "stub-route": "FPl99Ux_3d7EcigbiUcpcA",
         "stub-collapse-key": COLLAPSE_KEY,
     }
 

@@ -11,6 +11,7 @@ Two rules hold for every adapter. Whatever the provider sees of identity (here t
 sent and ambiguous losses are ``transient``, and only the latter are marked ambiguous.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final, assert_never, final
 
@@ -20,6 +21,7 @@ from heliograph.delivery.model import Delivery, Outcome, ProviderName, Verdict, 
 from heliograph.delivery.retry_after import retry_after_ms
 from heliograph.providers.stub.payload import stub_payload
 from heliograph.providers.stub.settings import StubSettings, check_settings
+from heliograph.wire import base64url
 from heliograph.wire.instant import Instant
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
@@ -107,7 +109,11 @@ class StubProvider:
         body = stub_payload(delivery.wakeup)
         if len(body) > BLIND_PAYLOAD_OCTETS_MAX:
             return Verdict(Outcome.PAYLOAD_BAD, "stub_payload_too_large")
-        headers = {"content-type": "application/json", "stub-delivery-id": delivery.delivery_id}
+        headers = {
+            "content-type": "application/json",
+            "stub-delivery-id": delivery.delivery_id,
+            "stub-route": stub_route(delivery.route.push_key),
+        }
         if delivery.collapse_key is not None:
             headers["stub-collapse-key"] = delivery.collapse_key
         heard = yield Ask("POST", self._url, headers, body)
@@ -118,6 +124,11 @@ class StubProvider:
                 return _lost(heard.loss)
             case _:
                 assert_never(heard)
+
+
+def stub_route(push_key: Secret) -> str:
+    """Name a route to the receiver without telling its push key: the first 16 octets of a digest."""
+    return base64url.encode(hashlib.sha256(push_key.reveal().encode()).digest()[:16])
 
 
 def _verdict(answer: Answer, now: Instant) -> Verdict:
