@@ -9,7 +9,7 @@ import pytest
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.model import AppCount, RouteEnd
-from heliograph.arkret.gateway.service.deliver import WakeupSource
+from heliograph.arkret.gateway.service.deliver import Loaded, WakeupSource
 from heliograph.arkret.gateway.service.office import Office
 from heliograph.arkret.gateway.service.reseal import Resealer
 from heliograph.arkret.gateway.service.takeover import KIND
@@ -42,6 +42,7 @@ class Works:
     there: House
     runner: Runner
     receiver: StubReceiver
+    handler: DeliveryHandler[Loaded]
 
 
 @asynccontextmanager
@@ -68,7 +69,7 @@ async def works(database: Database) -> AsyncIterator[Works]:
                 telemetry=there.telemetry,
                 pace=Pace(),
             )
-            yield Works(there, runner, receiver)
+            yield Works(there, runner, receiver, handler)
             await carrier.close()
 
 

@@ -424,7 +424,7 @@ async def test_a_station_whose_backlog_is_full_is_put_off(database: Database) ->
         assert (outcome["reason_code"], outcome["retry_after_ms"]) == ("push_gateway_unreachable", 60_000)
 
 
-@pytest.mark.clause("R357", "R358", "R359")
+@pytest.mark.clause("R043", "R357", "R358", "R359")
 async def test_a_hardened_sources_wakeup_waits_for_the_five_minute_mark(database: Database) -> None:
     """The answer does not wait; nothing in the request can change it."""
     async with house(database, hardened=True) as there:
