@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -29,15 +29,20 @@ async def _unserved(request: Request) -> Reply:
     raise NotImplementedError(request)
 
 
-def openapi_page() -> str:
-    """Write the OpenAPI document of every system."""
+def openapi_document() -> dict[str, Any]:
+    """Describe every operation of every system."""
     rows = SimpleNamespace(
         describe=_unserved,
         handoffs=SimpleNamespace(apply=_unserved),
         notifies=SimpleNamespace(notify=_unserved),
     )
     systems = (gateway_system(cast("Gateway", rows)), health_system(Telemetry(), ()))
-    whole = document(systems, "Heliograph", version("heliograph"), "Self-hosted push notifications.")
+    return document(systems, "Heliograph", version("heliograph"), "Self-hosted push notifications.")
+
+
+def openapi_page() -> str:
+    """Write the OpenAPI document of every system."""
+    whole = openapi_document()
     return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
 
 

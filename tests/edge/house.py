@@ -12,7 +12,7 @@ from heliograph.ambient.clock import SystemClock
 from heliograph.ambient.entropy import SystemEntropy
 from heliograph.ambient.telemetry import Telemetry
 from heliograph.edge.asgi import App, Edge
-from heliograph.edge.operation import AuthorizeHead, Operation
+from heliograph.edge.operation import AuthorizeHead, Operation, Query
 from heliograph.edge.problem import Code, Refused
 from heliograph.edge.request import Reply, Request
 from heliograph.edge.server import Listen, serving
@@ -81,7 +81,7 @@ def system(
             summary="Read a thing.",
             handle=read,
             selector=False,
-            parameters=(("kind", "Which kind."),),
+            parameters=(Query("kind", "Which kind."),),
         ),
         Operation(
             operation_id="ak.test.read.named.v1",

@@ -31,7 +31,6 @@ UNRECOGNIZED_ENDPOINT: Final = Code("unrecognized_endpoint", 404, "There is no s
 METHOD_NOT_ALLOWED: Final = Code("method_not_allowed", 405, "The endpoint does not take this method")
 DUPLICATE_CONFLICT: Final = Code("duplicate_conflict", 409, "The key already stands for another request")
 PUSH_TOKEN_INVALID: Final = Code("push_token_invalid", 400, "The push key has no acceptable form")
-QUOTA_EXCEEDED: Final = Code("quota_exceeded", 403, "The caller's quota is used up")
 TEMPORARILY_UNAVAILABLE: Final = Code(
     "temporarily_unavailable", 503, "The service cannot take this now", retry=True
 )
@@ -53,7 +52,6 @@ CODES: Final = (
     METHOD_NOT_ALLOWED,
     DUPLICATE_CONFLICT,
     PUSH_TOKEN_INVALID,
-    QUOTA_EXCEEDED,
     TEMPORARILY_UNAVAILABLE,
     INTERNAL_ERROR,
 )

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from heliograph.ambient.telemetry import EXPOSITION_TYPE, Event, Telemetry
-from heliograph.edge.operation import Operation
+from heliograph.edge.operation import Example, Operation
 from heliograph.edge.problem import Code
 from heliograph.edge.request import Reply, Request
 from heliograph.edge.system import EdgeCodes, System, rfc9457
@@ -105,6 +105,7 @@ def health_system(
             summary="Say that the process is alive.",
             handle=alive,
             reply_type=Health,
+            replies=(Example("alive", "It is.", {"status": "ok"}),),
             selector=False,
             gated=False,
             tag="health",
@@ -116,6 +117,8 @@ def health_system(
             summary="Say whether the process can do its work; 503 names what it waits for.",
             handle=ready,
             reply_type=Health,
+            replies=(Example("ready", "It can.", {"status": "ok"}),),
+            unready=503,
             selector=False,
             gated=False,
             tag="health",

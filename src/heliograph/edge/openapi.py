@@ -6,13 +6,15 @@ from typing import Any, Final
 
 import msgspec
 
-from heliograph.edge.operation import Operation
-from heliograph.edge.problem import Code, ProblemStyle
+from heliograph.edge.operation import Example, Operation
+from heliograph.edge.problem import Code, ProblemStyle, Refused
 from heliograph.edge.system import System
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{([^}]*)\}")
 _RETRY: Final = frozenset({429, 503})
+_INSTANCE: Final = "{}01982e5e-7c00-7000-8000-000000000000"
+"""A request id to show."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,9 +96,15 @@ def _operation(operation: Operation, system: System) -> dict[str, Any]:
         described["requestBody"] = {
             "required": True,
             "description": f"At most {operation.body_limit_octets} octets, without a content encoding.",
-            "content": {"application/json": {"schema": schema}},
+            "content": {"application/json": {"schema": schema, **_examples(operation.requests)}},
         }
     return described
+
+
+def _examples(examples: Sequence[Example]) -> dict[str, Any]:
+    """Show what a body looks like."""
+    shown = {example.name: {"summary": example.says, "value": example.body} for example in examples}
+    return {"examples": shown} if shown else {}
 
 
 def _bodies(operation: Operation) -> tuple[type[msgspec.Struct], ...]:
@@ -111,10 +119,15 @@ def _portable(schema: Any) -> Any:
     """Spell the anchors of patterns as JSON Schema has them: its ``$`` is the very end, unlike Python's."""
     if isinstance(schema, dict):
         return {
-            name: part.replace(r"\A", "^").replace(r"\Z", "$") if name == "pattern" else _portable(part)
+            name: _ecma(part) if name == "pattern" and isinstance(part, str) else _portable(part)
             for name, part in schema.items()
         }
     return [_portable(part) for part in schema] if isinstance(schema, list) else schema
+
+
+def _ecma(pattern: str) -> str:
+    """Spell a pattern of Python's for ECMA-262."""
+    return pattern.replace(r"\A", "^").replace(r"\Z", "$")
 
 
 def _parameters(operation: Operation, system: System) -> list[dict[str, Any]]:
@@ -124,8 +137,24 @@ def _parameters(operation: Operation, system: System) -> list[dict[str, Any]]:
         for name in _PARAMETER.findall(operation.path)
     ]
     listed += [
-        {"name": name, "in": "query", "required": False, "description": says, "schema": {"type": "string"}}
-        for name, says in operation.parameters
+        {
+            "name": query.name,
+            "in": "query",
+            "required": False,
+            "description": query.says,
+            "schema": {"enum": list(query.words)} if query.words else {"type": "string"},
+        }
+        for query in operation.parameters
+    ]
+    listed += [
+        {
+            "name": field.name,
+            "in": "header",
+            "required": True,
+            "description": field.says,
+            "schema": {"type": "string", "pattern": _ecma(field.pattern)},
+        }
+        for field in operation.fields
     ]
     if system.selector_header is not None:
         listed.append(
@@ -147,12 +176,14 @@ def _responses(operation: Operation, system: System) -> dict[str, Any]:
         schema: dict[str, Any] = {} if operation.reply_media.endswith("json") else {"type": "string"}
         if operation.reply_type is not None:
             schema = _schema(operation.reply_type)
-        success["content"] = {operation.reply_media: {"schema": schema}}
+        success["content"] = {operation.reply_media: {"schema": schema, **_examples(operation.replies)}}
     if operation.selector:
         success["headers"] = {
             _header_name(system.selector_header or ""): {"schema": {"const": operation.operation_id}}
         }
     responses: dict[str, Any] = {str(operation.success): success}
+    if operation.unready:
+        responses[str(operation.unready)] = {**success, "description": "Not now."}
     by_status: dict[int, list[Code]] = {}
     for code in (*_edge_codes(operation, system), *operation.codes):
         listed = by_status.setdefault(code.status, [])
@@ -187,10 +218,17 @@ def _refusal(status: int, codes: Sequence[Code], system: System) -> dict[str, An
     words = ", ".join(f"`{code.code}`" for code in codes)
     retry = " May succeed later as it is." if any(code.retry for code in codes) else ""
     described: dict[str, Any] = {"description": f"{words}.{retry}"}
-    schema: dict[str, Any] = (
-        _schema(Problem) if system.problem_media == ProblemStyle.RFC9457.value else {"type": "object"}
-    )
-    described["content"] = {system.problem_media: {"schema": schema}}
+    spelled = {
+        code.code: system.spell(Refused(code), _INSTANCE.format(system.request_id_prefix)) for code in codes
+    }
+    bodies = {word: msgspec.json.decode(reply.body) for word, reply in spelled.items()}
+    schema: dict[str, Any] = {"type": "object"}
+    if system.problem_media == ProblemStyle.RFC9457.value:
+        types = [body["type"] for body in bodies.values()]
+        said = {"type": {"enum": types}, "status": {"const": status}}
+        schema = {"allOf": [_schema(Problem), {"properties": said}]}
+    shown = [Example(word, word.replace("_", " ").capitalize() + ".", body) for word, body in bodies.items()]
+    described["content"] = {system.problem_media: {"schema": schema, **_examples(shown)}}
     if status in _RETRY:
         described["headers"] = {
             "Retry-After": {

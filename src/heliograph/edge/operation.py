@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,6 +11,51 @@ from heliograph.edge.request import Reply, Request
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Reply]]
 AuthorizeHead: TypeAlias = Callable[[Request], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query parameter, for the documentation.
+
+    Attributes:
+        name: As it is sent.
+        says: What it is for.
+        words: The only values it may have; empty when it may have any.
+    """
+
+    name: str
+    says: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A header field that a request needs, for the documentation.
+
+    Attributes:
+        name: As people write it.
+        says: What it is for.
+        pattern: What its value looks like, in Python's spelling.
+    """
+
+    name: str
+    says: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A whole body, for the documentation.
+
+    Attributes:
+        name: A short word, different for each example of one body.
+        says: What it shows.
+        body: The JSON value itself.
+    """
+
+    name: str
+    says: str
+    body: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +81,11 @@ class Operation:
         authorize_head: Decides from the head alone who calls, before the body is read; what it returns
             becomes ``Request.authority``. It raises a ``Refused`` to refuse.
         gated: Counts against the limit of requests in flight. Health must answer under load, so it is not.
-        parameters: The query parameters with what each says, for the documentation.
+        parameters: The query parameters, for the documentation.
+        fields: The header fields that a request needs besides the selector, for the documentation.
+        requests: Bodies that it takes.
+        replies: Bodies that it answers success with.
+        unready: A status besides success that has the body of success, or 0 for none.
         tag: The heading it stands under in the documentation.
     """
 
@@ -55,5 +104,9 @@ class Operation:
     reply_media: str = "application/json"
     authorize_head: AuthorizeHead | None = None
     gated: bool = True
-    parameters: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[Query, ...] = ()
+    fields: tuple[Field, ...] = ()
+    requests: tuple[Example, ...] = ()
+    replies: tuple[Example, ...] = ()
+    unready: int = 0
     tag: str = ""

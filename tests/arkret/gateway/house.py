@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from heliograph.ambient.entropy import SystemEntropy
@@ -22,6 +22,7 @@ from heliograph.delivery.applications import Applications
 from heliograph.delivery.provider import Provider
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.edge.asgi import Edge
+from heliograph.edge.system import EdgeCodes, System
 from heliograph.lab.station import SignedRequest, StationPen
 from heliograph.providers.stub.exchange import StubProvider
 from heliograph.providers.stub.settings import StubSettings
@@ -87,6 +88,7 @@ class House:
     trust: TrustBook
     gateway: Gateway
     edge: Edge
+    system: System
     keys: TenantKeys
     doorbell: LocalDoorbell
     lifetimes: dict[int, int] = field(default_factory=dict)
@@ -124,11 +126,21 @@ class House:
 
         await self.edge(scope, receive, send)  # type: ignore[arg-type]
         start = sent[0]
-        return Answer(
+        answer = Answer(
             status=start["status"],
             headers={n.decode(): v.decode() for n, v in start["headers"]},
             body=b"".join(message.get("body", b"") for message in sent[1:]),
         )
+        assert len(answer.headers) == len(start["headers"]), "a header was sent twice"
+        self._promised(method, path, answer)
+        return answer
+
+    def _promised(self, method: str, path: str, answer: Answer) -> None:
+        """Hold an answer against the row of its operation: its status, and its code if it is a refusal."""
+        for row in self.system.operations:
+            if (row.method, row.path) == (method, path) and answer.status != row.success:
+                codes = {*row.codes, *(getattr(self.system.codes, f.name) for f in fields(EdgeCodes))}
+                assert (answer.code, answer.status) in {(c.code, c.status) for c in codes if c is not None}
 
     def pen(self, station: str = make.STATION, key: SigningKey = STATION_KEY) -> StationPen:
         """Return the pen of a Station."""
@@ -204,11 +216,12 @@ async def house(
         telemetry=telemetry,
     )
     gateway = Gateway(identity, handoffs, notifies)
-    edge = Edge((gateway_system(gateway),), telemetry, clock, entropy)
+    system = gateway_system(gateway)
+    edge = Edge((system,), telemetry, clock, entropy)
     for station, key in ((make.STATION, STATION_KEY), (make.OTHER_STATION, OTHER_KEY)):
         await database.transact(store.station_put, trusted(station, key.verify_key, hardened=hardened))
     await trust.refresh()
-    yield House(database, clock, telemetry, trust, gateway, edge, keys, doorbell)
+    yield House(database, clock, telemetry, trust, gateway, edge, system, keys, doorbell)
 
 
 def trusted(

@@ -1,6 +1,8 @@
 """The Gateway's endpoints: a table of rows and no logic."""
 
 from heliograph.arkret import errors
+from heliograph.arkret.gateway import examples
+from heliograph.arkret.gateway.describe import SERVICE_KIND, ServiceDescribe
 from heliograph.arkret.gateway.service.gateway import (
     HANDOFF_BODY_OCTETS_MAX,
     NOTIFY_BODY_OCTETS_MAX,
@@ -14,7 +16,7 @@ from heliograph.arkret.schema import (
     NotifyOutcome,
     VisibleNotify,
 )
-from heliograph.edge.operation import Operation
+from heliograph.edge.operation import Field, Operation, Query
 from heliograph.edge.system import EdgeCodes, System, rfc9457
 
 APPLY = "ak.edge.push.command.apply_registration.v1"
@@ -31,6 +33,27 @@ _SIGNED = (
     errors.DUPLICATE_CONFLICT,
     errors.PARAM_INVALID,
     errors.TEMPORARILY_UNAVAILABLE,
+)
+
+_SIGNATURE = (
+    Field("Source-Service-ID", "The did_core_id of the calling Station.", r"\Aak:did_core:[!-~]{1,512}\Z"),
+    Field("Destination-Service-ID", "The did_core_id of this Gateway.", r"\Aak:did_core:[!-~]{1,512}\Z"),
+    Field("Content-Digest", "SHA-256 of the exact octets of the body.", r"\Asha-256=:[A-Za-z0-9+/]{43}=:\Z"),
+    Field(
+        "Signature-Input",
+        "The covered components, then created, expires, keyid and alg.",
+        r"\A[a-z*][a-z0-9_.*-]{0,63}=\([ -~]{1,1024}\Z",
+    ),
+    Field(
+        "Signature",
+        "Ed25519, under the label of Signature-Input.",
+        r"\A[a-z*][a-z0-9_.*-]{0,63}=:[A-Za-z0-9+/]{86}==:\Z",
+    ),
+)
+_KEY = Field(
+    "Idempotency-Key",
+    "The name that the answer is kept under; the same for every retry of one notify.",
+    r"\A[A-Za-z0-9._~-]{1,128}\Z",
 )
 
 EDGE_CODES = EdgeCodes(
@@ -64,7 +87,9 @@ def gateway_system(gateway: Gateway) -> System:
                 handle=gateway.describe,
                 selector=False,
                 codes=(errors.PARAM_INVALID,),
-                parameters=(("service_kind", "The role to describe: push_gateway."),),
+                reply_type=ServiceDescribe,
+                replies=examples.DESCRIPTIONS,
+                parameters=(Query("service_kind", "The role to describe.", (SERVICE_KIND,)),),
                 tag="Arkret Gateway",
             ),
             Operation(
@@ -75,6 +100,9 @@ def gateway_system(gateway: Gateway) -> System:
                 handle=gateway.handoffs.apply,
                 request_type=(HandoffActive, HandoffRevoked),
                 reply_type=HandoffOutcome,
+                fields=_SIGNATURE,
+                requests=examples.HANDOFFS,
+                replies=examples.RECEIPTS,
                 body_limit_octets=HANDOFF_BODY_OCTETS_MAX,
                 codes=(*_SIGNED, errors.PUSH_TOKEN_INVALID),
                 caller="a trusted Station, by HTTP message signature",
@@ -88,6 +116,9 @@ def gateway_system(gateway: Gateway) -> System:
                 handle=gateway.notifies.notify,
                 request_type=(BlindNotify, VisibleNotify),
                 reply_type=NotifyOutcome,
+                fields=(*_SIGNATURE, _KEY),
+                requests=examples.NOTIFIES,
+                replies=examples.OUTCOMES,
                 body_limit_octets=NOTIFY_BODY_OCTETS_MAX,
                 codes=_SIGNED,
                 caller="a trusted Station, by HTTP message signature",

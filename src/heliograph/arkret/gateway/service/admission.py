@@ -114,11 +114,7 @@ def _fields(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def unavailable() -> ArkretRefused:
     """Say that the database cannot take this now; nothing was committed and nobody was told otherwise."""
-    return ArkretRefused(
-        TEMPORARILY_UNAVAILABLE,
-        retry_after_ms=RETRY_AFTER_MS,
-        headers=(("retry-after", str(RETRY_AFTER_MS // 1000)),),
-    )
+    return ArkretRefused(TEMPORARILY_UNAVAILABLE, retry_after_ms=RETRY_AFTER_MS)
 
 
 def idempotency_key(values: Sequence[str]) -> str:
