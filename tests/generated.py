@@ -4,6 +4,7 @@ Run as ``python -m tests.generated`` (or ``make docs``) to write them; a test fa
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -15,8 +16,9 @@ from heliograph.ambient.catalogue import metrics_page
 from heliograph.ambient.telemetry import Telemetry
 from heliograph.app.settings import settings_page
 from heliograph.arkret.gateway.http import gateway_system
+from heliograph.arkret.gateway.pages import errors_page
 from heliograph.arkret.gateway.service.gateway import Gateway
-from heliograph.edge.health import health_system
+from heliograph.edge.health import CODES, health_system
 from heliograph.edge.openapi import document
 from heliograph.edge.request import Reply, Request
 from heliograph.queue.diagram import states_page
@@ -46,8 +48,15 @@ def openapi_page() -> str:
     return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
 
 
+def all_errors() -> str:
+    """Write the page of every stable code."""
+    codes = (getattr(CODES, place.name) for place in fields(CODES))
+    return errors_page(code for code in codes if code is not None)
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
+        "errors.md": all_errors,
         "metrics.md": metrics_page,
         "openapi.json": openapi_page,
         "queue-states.md": states_page,

@@ -15,12 +15,16 @@ class Code:
         status: The HTTP status that carries it.
         title: One short sentence, the same for every occurrence.
         retry: Whether the same request may succeed later without a change.
+        advice: What the caller should do, for the errors page.
+        clause: Where the code comes from, for the errors page.
     """
 
     code: str
     status: int
     title: str
     retry: bool = False
+    advice: str = ""
+    clause: str = ""
 
 
 class Refused(Exception):  # noqa: N818 - the request was refused; nothing is wrong with us

@@ -521,3 +521,15 @@ def test_collapse_keys_cannot_be_linked() -> None:
     assert {len(variant) for variant in variants} == {32}
     assert not any(a[:6] == b[:6] for a in variants for b in variants if a is not b)
     assert collapse_key(keys, make.STATION, wakeup, make.DEVICE, 1) == variants[0]
+
+
+async def test_a_database_that_is_away_is_told_once_and_with_a_time(database: Database) -> None:
+    """One Retry-After and the same advice in the body; nobody is told that anything was accepted."""
+    async with house(database) as there:
+        await there.apply(make.active_body())
+        await database.close()
+
+        answer = await there.notify(make.notify_body())
+
+        assert (answer.status, answer.code) == (503, "temporarily_unavailable")
+        assert (answer.headers["retry-after"], answer.json["retry_after_ms"]) == ("1", 1_000)
