@@ -214,3 +214,31 @@ def test_no_shape_ends_in_anything_but_a_value_or_a_refusal(note: dict[str, Any]
         "invalid_canonical_json",
         "schema_violation",
     }
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize(
+    ("member", "characters"),
+    [("sender_actor_display_name", 256), ("realm_title", 256), ("strand_title", 512)],
+)
+def test_a_label_fills_its_limits_of_characters_and_of_octets_at_once(member: str, characters: int) -> None:
+    """The widest character has four octets, so 1,024 and 2,048 octets are reached and can never be passed."""
+    widest = "\U0001f514" * characters
+
+    full = read_notify(canonical.encode(make.visible_body(**{member: widest}))).value
+    code, field = refusal(read_notify, canonical.encode(make.visible_body(**{member: widest + "\U0001f514"})))
+
+    assert isinstance(full, VisibleNotify)
+    assert len(getattr(full.notification, member).encode()) == characters * 4
+    assert (code, field) == ("schema_violation", f"notification.{member}")
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize("member", ["sender_actor_display_name", "realm_title", "strand_title"])
+def test_a_label_is_refused_when_it_is_not_composed(member: str) -> None:
+    """The strict reader takes no text outside normalization form C, so no label has to be looked at again."""
+    body = json.dumps(
+        make.visible_body(**{member: "Cafe\u0301"}), ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    ).encode()
+
+    assert refusal(read_notify, body)[0] == "invalid_canonical_json"
