@@ -44,7 +44,7 @@ class Size:
     handoffs_max: int
 
 
-FULL: Final = Size(writers=6, each=6, handoffs_max=2)
+FULL: Final = Size(writers=8, each=4, handoffs_max=2)
 QUICK: Final = Size(writers=4, each=4, handoffs_max=1)
 
 

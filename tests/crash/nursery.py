@@ -119,6 +119,10 @@ class Nursery:
 
     async def bear(self, arguments: Sequence[str], log: Path) -> Child:
         """Start the program with these arguments; what it prints is added to a file."""
+        # Who is cancelled here must not leave an answer for the next to take as its own.
+        return await asyncio.shield(asyncio.ensure_future(self._bear(arguments, log)))
+
+    async def _bear(self, arguments: Sequence[str], log: Path) -> Child:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         async with self._one_at_a_time:

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from random import Random
 from time import monotonic
 from typing import Final
@@ -31,10 +31,12 @@ class RecordingProvider:
         url: What to put into the stub's settings.
         asks: What it heard; whoever reads it empties it.
         moody: Whether some answers fail.
+        heard: Told of every request, before it is answered.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self.heard: Callable[[], None] | None = None
         self.url = ""
         self.asks: list[Ask] = []
         self.moody = False
@@ -50,6 +52,8 @@ class RecordingProvider:
     def _react(self, heard: Heard) -> Reaction:
         at = now_ms()
         capture(Captured("stub", heard, heard.body))
+        if self.heard is not None:
+            self.heard()
         members = json.loads(heard.body)
         answer: Reaction = Reply(201, after_ms=int(SLOWEST_MS * self._random.random() ** 2))
         if self.moody and self._random.random() < FAILING_SHARE:

@@ -1,6 +1,7 @@
 """One round after another: load, kills, rest, and everything that must then hold."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ MOODY_SHARE: Final = 0.3
 """Parts of the rounds in which the master key is rotated, the database server crashes, the provider fails."""
 
 STRIKE_SHARE: Final = 0.5
-"""The part of the rounds in which a process is killed right after an answer."""
+"""The part of the rounds in which a process is killed right after an answer, and the part in which one is
+killed in the middle of an attempt."""
 
 KEEP_UP_S: Final = 0.5
 """How soon a process that ended by itself is started again."""
@@ -67,21 +69,35 @@ class Killer:
         self._world = world
         self._random = random
         self._answers = 0
+        self._asks = 0
         self._strike_at = 0
+        self._strike_at_ask = 0
         self._struck: set[asyncio.Task[None]] = set()
 
     def prepare(self) -> None:
-        """Draw at which answer the process that gives it is killed."""
+        """Draw at which answer the process that gives it is killed, and in the middle of which attempt."""
         if self._random.random() < STRIKE_SHARE:
             self._strike_at = self._random.randint(1, 40)
+        if self._random.random() < STRIKE_SHARE:
+            self._strike_at_ask = self._random.randint(1, 25)
 
     def answered(self, door: int) -> None:
         """Strike right behind an answer, before anybody has read it."""
         self._answers += 1
         if self._answers == self._strike_at:
             (process,) = [each for each in self._world.processes if each.port == door]
-            self._world.strike(process, "right after an answer")
-            self._struck.add(asyncio.create_task(self._revive(process)))
+            self._strike(process, "right after an answer")
+
+    def heard(self) -> None:
+        """Strike while the provider has a request and has not answered it."""
+        self._asks += 1
+        if self._asks == self._strike_at_ask:
+            (process,) = [each for each in self._world.processes if each.delivers]
+            self._strike(process, "in the middle of an attempt")
+
+    def _strike(self, process: Process, when: str) -> None:
+        self._world.strike(process, when)
+        self._struck.add(asyncio.create_task(self._revive(process)))
 
     async def strike(self) -> None:
         """Kill at instants within the load, and sometimes again while what was killed starts."""
@@ -122,7 +138,7 @@ class Killer:
 
     def stop_striking(self) -> None:
         """Let replays be answered in peace."""
-        self._strike_at = 0
+        self._strike_at = self._strike_at_ask = 0
 
     async def done(self) -> None:
         """Wait for what an answer set off."""
@@ -156,11 +172,14 @@ async def play(at: Life, number: int, random: Random, size: Size) -> Report:
             await killer.rotate()
         world.provider.moody = random.random() < MOODY_SHARE
         killer.prepare()
-        keeping = asyncio.create_task(_keep_up(world))
+        world.provider.heard = killer.heard
+        over = asyncio.Event()
+        keeping = asyncio.create_task(_keep_up(world, over))
         await asyncio.gather(Load(world, at.told, postman, random, size).run(), killer.strike())
         killer.stop_striking()
         await killer.done()
-        keeping.cancel()
+        over.set()
+        await keeping
         await world.up()
         try:
             await world.come_to_rest()
@@ -187,12 +206,13 @@ async def play(at: Life, number: int, random: Random, size: Size) -> Report:
     return report
 
 
-async def _keep_up(world: World) -> None:
+async def _keep_up(world: World, over: asyncio.Event) -> None:
     """Start what fell over a database that was away, as whoever supervises processes would."""
-    while True:
-        await asyncio.sleep(KEEP_UP_S)
+    while not over.is_set():
         for process in world.processes:
             await world.start(process)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), KEEP_UP_S)
 
 
 def _broken_rows(at: Life, snapshot: Snapshot) -> Iterator[str]:

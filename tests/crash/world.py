@@ -27,6 +27,9 @@ from tests.whole.process import free_port
 LEASE_MS: Final = 1_500
 """Short, so that what a kill leaves behind is taken over soon; but a busy machine must not outlast it."""
 
+CONCURRENCY: Final = 4
+"""Few deliveries at once, so that accepted ones wait: only what waits can be folded, or lose its route."""
+
 SLOW: Final = frozenset({"timed_out", "stub_timed_out", "lease_expired"})
 """Why the program says that it begins an item anew though its provider may have taken it."""
 
@@ -205,6 +208,7 @@ public_url = "http://push.example.com"
 level = "debug"
 
 [worker]
+concurrency = {CONCURRENCY}
 lease_ms = {LEASE_MS}
 poll_ms = 250
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -59,14 +60,28 @@ provider = "stub"
     return file
 
 
-async def command(*arguments: str, env: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Run one command to its end and return its status and all that it printed."""
+async def command(
+    *arguments: str, env: Mapping[str, str] | None = None, octets_max: int | None = None
+) -> tuple[int, str]:
+    """Run one command to its end and return its status and all that it printed.
+
+    Args:
+        arguments: Its arguments.
+        env: What it finds in its environment besides.
+        octets_max: How far it may write into any file: 0 is a full disk.
+    """
+
+    def bound() -> None:
+        if octets_max is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (octets_max, octets_max))
+
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "heliograph.cli", *arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**ENVIRONMENT, **(env or {})},
+        preexec_fn=bound,
     )
     printed, _ = await process.communicate()
     text = printed.decode()
