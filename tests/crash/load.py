@@ -29,6 +29,10 @@ STATION_OF: Final[Mapping[str, TrustedPen]] = {
 TENANT_OF: Final = {target: station.pen.service_id for target, station in STATION_OF.items()}
 
 
+HANDOFF_PAUSE_S: Final = 0.8
+"""The longest pause before a handoff: most come while wakeups of their device wait or are being retried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """How much is done in a round.
@@ -44,7 +48,7 @@ class Size:
     handoffs_max: int
 
 
-FULL: Final = Size(writers=8, each=4, handoffs_max=2)
+FULL: Final = Size(writers=8, each=4, handoffs_max=3)
 QUICK: Final = Size(writers=4, each=4, handoffs_max=1)
 
 
@@ -92,7 +96,7 @@ class Load:
         """Change one device's registration a few times, one after another."""
         mine = [each for each in self._world.history.handoffs if each.address == address]
         for _ in range(random.randint(0 if mine else 1, self._size.handoffs_max)):
-            await asyncio.sleep(random.uniform(0, 0.3) if mine else 0)
+            await asyncio.sleep(random.uniform(0, HANDOFF_PAUSE_S) if mine else 0)
             current = Timeline(mine).current(address)
             handoff = await self._apply(address, *self._next_handoff(address, current, mine, random))
             mine.append(handoff)

@@ -14,9 +14,14 @@ SLOWEST_MS: Final = 300
 """How long an answer takes at most; most take far less. Long enough for kills to come in the middle of an
 attempt, and well within the time that one may take."""
 
-FAILING_HALF: Final = 0.5
-FAILING_SHARE: Final = 0.06
-"""The part of the answers that fail while the provider is out of sorts."""
+FAILING_SHARE: Final = 0.1
+"""The part of the answers that fail while the provider is out of sorts; half of them by cutting the line."""
+
+AWAY: Final = Reply(503, {"retry-after": "2"})
+"""What the others say: come back so much later that whatever was in flight at a revoke has long landed."""
+
+
+FAILURES: Final[tuple[Reaction, ...]] = (AWAY, Spoiled(Misbehaviour.CUT))
 
 
 def now_ms() -> float:
@@ -57,7 +62,7 @@ class RecordingProvider:
         members = json.loads(heard.body)
         answer: Reaction = Reply(201, after_ms=int(SLOWEST_MS * self._random.random() ** 2))
         if self.moody and self._random.random() < FAILING_SHARE:
-            answer = Reply(503) if self._random.random() < FAILING_HALF else Spoiled(Misbehaviour.CUT)
+            answer = self._random.choice(FAILURES)
         self.asks.append(
             Ask(
                 at=at,
