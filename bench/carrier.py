@@ -52,7 +52,10 @@ async def serve() -> None:
     authority = Authority.make(CLOCK.now())
     h2 = authority.server_context(CLOCK.now(), (NAME,), ("h2",))
     h1 = authority.server_context(CLOCK.now(), (NAME,))
-    async with Http2Receiver.start(h2) as two, Receiver.start(lambda _: Reply(201), h1) as one:
+    async with (
+        Http2Receiver.start(lambda _: Reply(201), h2) as two,
+        Receiver.start(lambda _: Reply(201), h1) as one,
+    ):
         print(two.port, one.port, authority.ca_pem.decode().replace("\n", "|"), flush=True)
         await asyncio.Event().wait()
 

@@ -128,7 +128,7 @@ class Carrier:
         self._extra_ca_pem = checked_pem(extra_ca_pem)
         self._in_flight = in_flight_per_origin
         self._connect_ms = connect_ms
-        self._trusted: dict[str, Client] = {}
+        self._trusted: dict[tuple[str, bool], Client] = {}
         self._pinned: dict[tuple[str, str], asyncio.Task[Client]] = {}
         self._lanes: dict[Lane, _Lane] = {}
         self._closed = False
@@ -304,8 +304,7 @@ class Carrier:
     ) -> Answer | Lost:
         heard: Answer | Lost = Lost(Loss.NOT_SENT)
         for url, pin in targets:
-            trusted = errand.ask.connections
-            client = self._trusted_client(trusted) if pin is None else await self._client(pin)
+            client = self._trusted_client(errand.ask) if pin is None else await self._client(pin)
             left = errand.deadline - self._clock.monotonic()
             if left <= 0:
                 return Lost(Loss.NOT_SENT)
@@ -314,14 +313,15 @@ class Carrier:
                 return heard
         return heard
 
-    def _trusted_client(self, owner: str) -> Client:
-        """Return the client whose connections are this owner's alone."""
+    def _trusted_client(self, ask: Ask) -> Client:
+        """Return the client whose connections belong to this ask's owner alone."""
+        owner = (ask.connections, ask.http2_only)
         client = self._trusted.pop(owner, None)
         if client is None:
             while len(self._trusted) >= TRUSTED_CLIENTS_MAX:
                 # Dropped, not closed: asks under way keep it alive until they end.
                 del self._trusted[next(iter(self._trusted))]
-            client = build(self._extra_ca_pem, self._connect_ms, None)
+            client = build(self._extra_ca_pem, self._connect_ms, None, http2_only=ask.http2_only)
         self._trusted[owner] = client
         return client
 

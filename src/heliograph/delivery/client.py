@@ -52,7 +52,9 @@ def checked_pem(pem: bytes | None) -> bytes | None:
     return pem
 
 
-def build(extra_ca_pem: bytes | None, connect_ms: int, pin: tuple[str, str] | None) -> Client:
+def build(
+    extra_ca_pem: bytes | None, connect_ms: int, pin: tuple[str, str] | None, *, http2_only: bool = False
+) -> Client:
     """Build a client that follows nobody: no redirects, no proxy from the environment, no cookies."""
     builder = (
         ClientBuilder()
@@ -73,6 +75,8 @@ def build(extra_ca_pem: bytes | None, connect_ms: int, pin: tuple[str, str] | No
     )
     if extra_ca_pem is not None:
         builder = builder.add_root_certificate_pem(extra_ca_pem)
+    if http2_only:
+        builder = builder.http2_prior_knowledge()
     if pin is not None:
         host, address = pin
         builder = builder.https_only(enable=True).resolve(host, address, 0)

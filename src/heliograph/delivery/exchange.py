@@ -30,6 +30,8 @@ class Ask:
         connections: Whose connections it goes over: asks of different names never share one. For services
             that tie a connection to the credential that it first saw. The egress guard's pinned connections
             have no owner, so it says nothing where the host is untrusted.
+        http2_only: The service speaks nothing but HTTP/2. Then one connection is opened however many asks
+            wait for it; where that is not known, each that waits opens one. Only for trusted hosts.
     """
 
     method: str
@@ -40,6 +42,7 @@ class Ask:
     timeout_ms: int = 10_000
     body_limit: int = 4_096
     connections: str = ""
+    http2_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

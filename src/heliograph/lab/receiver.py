@@ -36,6 +36,15 @@ class Misbehaviour(StrEnum):
     TRUNCATED = "truncated"
     """Promise a body and drop the connection within it."""
     NOT_HTTP = "not_http"
+    SILENT = "silent"
+    """Say nothing any more on this connection, to HTTP/2's pings neither: a peer that vanished."""
+    RESET = "reset"
+    """Give the stream up in the middle of the work; without streams, drop the connection."""
+    REFUSED = "refused"
+    """Refuse the stream before any work; without streams, drop the connection."""
+    GO_AWAY = "go_away"
+    """Leave, and say that neither this request nor a later one is processed; without streams, drop the
+    connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +217,12 @@ async def _spoil(writer: asyncio.StreamWriter, spoiled: Spoiled) -> None:
     """Misbehave; the caller drops the connection afterwards."""
     begun = b"HTTP/1.1 201 Created\r\nttl: "
     match spoiled.how:
-        case Misbehaviour.HANG:
+        case Misbehaviour.HANG | Misbehaviour.SILENT:
             await asyncio.Event().wait()
         case Misbehaviour.SLOW_HEADERS:
             writer.write(begun)
             await asyncio.Event().wait()
-        case Misbehaviour.CUT:
+        case Misbehaviour.CUT | Misbehaviour.RESET | Misbehaviour.REFUSED | Misbehaviour.GO_AWAY:
             pass
         case Misbehaviour.CUT_MID_HEADERS:
             writer.write(begun)

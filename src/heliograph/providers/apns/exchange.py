@@ -240,6 +240,7 @@ class ApnsProvider:
             {**push.headers, "authorization": signed.authorization},
             push.payload,
             connections=signed.connections,
+            http2_only=True,
         )
 
     def _environment(self, mark: bytes) -> tuple[Environment, bool]:
