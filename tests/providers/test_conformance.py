@@ -26,6 +26,7 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
     "apns": {"team_id": apns.TEAM_ID, "key_id": apns.KEY_ID, "key": "env:APNS", "topic": apns.TOPIC},
     "fcm": {"project_id": "project-1", "service_account": "env:FCM"},
     "stub": {"url": "https://stub.example.org/wakeups"},
+    "unifiedpush": {"subject": deliveries.SUBJECT, "vapid_key": "env:VAPID", "hosts": []},
     "webpush": {"subject": deliveries.SUBJECT, "vapid_key": "env:VAPID", "hosts": ["push.example.org"]},
 }
 SECRETS: Mapping[str, str] = {
@@ -40,6 +41,7 @@ PUSH_KEYS: Mapping[str, Callable[[], Secret]] = {
     "apns": apns.push_key,
     "fcm": lambda: Secret(fcm.PUSH_KEY),
     "stub": lambda: Secret("any"),
+    "unifiedpush": lambda: Secret(deliveries.push_key().reveal().replace("webpush:", "unifiedpush:", 1)),
     "webpush": deliveries.push_key,
 }
 ASKS_MAX = 3

@@ -19,6 +19,8 @@ from heliograph.providers.fcm.exchange import FcmProvider
 from heliograph.providers.fcm.settings import FcmSettings
 from heliograph.providers.stub.exchange import StubProvider
 from heliograph.providers.stub.settings import StubSettings
+from heliograph.providers.unifiedpush.exchange import UnifiedPushProvider
+from heliograph.providers.unifiedpush.settings import UnifiedPushSettings
 from heliograph.providers.webpush.exchange import WebPushProvider
 from heliograph.providers.webpush.settings import WebPushSettings
 from heliograph.providers.webpush.vapid import VapidKey
@@ -102,6 +104,19 @@ def _fcm(settings: FcmSettings, secret: SecretLookup, egress: EgressRules, crede
     return FcmProvider(settings, service_account=secret(settings.service_account), credential=credential)
 
 
+def _unifiedpush(
+    settings: UnifiedPushSettings, secret: SecretLookup, egress: EgressRules, credential: str
+) -> Provider:
+    previous = settings.previous_vapid_key
+    return UnifiedPushProvider(
+        settings,
+        key=VapidKey(secret(settings.vapid_key)),
+        previous_key=None if previous is None else VapidKey(secret(previous), "previous_vapid_key"),
+        egress=egress,
+        credential=credential,
+    )
+
+
 def _webpush(
     settings: WebPushSettings, secret: SecretLookup, egress: EgressRules, credential: str
 ) -> Provider:
@@ -130,6 +145,7 @@ ADAPTERS: Final[Mapping[ProviderName, Adapter[Any]]] = MappingProxyType(
             FcmProvider.tailored,
         ),
         "stub": Adapter(StubSettings, _stub, ("url",), _tailored_stub),
+        "unifiedpush": Adapter(UnifiedPushSettings, _unifiedpush),
         "webpush": Adapter(WebPushSettings, _webpush),
     }
 )

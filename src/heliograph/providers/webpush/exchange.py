@@ -35,7 +35,7 @@ _KEY_REFUSALS: Final = frozenset({401, 403})
 
 @final
 class WebPushProvider:
-    """Delivers wakeups to browsers and to UnifiedPush distributors.
+    """Delivers wakeups to browsers.
 
     Args:
         settings: The operator's settings.

@@ -60,7 +60,7 @@ class WebPushSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         previous_vapid_key: A reference to the key that was used before, while subscriptions made with it
             are still alive; tried once when a service refuses the present one.
         hosts: The push services that endpoints may name: exact names, or ``*.suffix``. An empty list
-            allows every public host, as self-hosted UnifiedPush servers need.
+            allows every public host.
     """
 
     subject: str
