@@ -19,14 +19,18 @@ COUNTS: Final = {"badge", "unread_increment", "missed_call"}
 _CARRIED: Final = {"host", "user-agent", "accept", "content-length", "content-type"}
 HEADERS: Final[Mapping[str, set[str]]] = {
     "stub": _CARRIED | {"stub-delivery-id", "stub-route", "stub-collapse-key"},
+    "unifiedpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
     "webpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
     "fcm": _CARRIED | {"authorization"},
 }
 PATHS: Final[Mapping[str, str]] = {
     "stub": r"/wakeups",
+    "unifiedpush": r"/up[0-9a-f]+\?up=1",
     "webpush": r"/wpush/[0-9a-f]+",
     "fcm": r"/v1/projects/[a-z-]+/messages:send",
 }
+ENCRYPTED: Final = {"unifiedpush", "webpush"}
+"""Whose servers read nothing; the lab's play the device too."""
 FCM_DATA: Final = (MEMBERS - {"counts"}) | {f"counts_{name}" for name in COUNTS}
 FCM_MESSAGE: Final = {"token", "data", "android"}
 FCM_ANDROID: Final = {"collapse_key", "priority", "ttl"}
@@ -98,9 +102,9 @@ def problems(captured: Captured, planted: set[str] | None = None) -> list[str]:
     elif captured.plaintext is not None:
         text += captured.plaintext.decode("utf-8", "replace")
         found += _member_problems(captured.plaintext)
-    elif captured.provider == "webpush":
+    elif captured.provider in ENCRYPTED:
         found.append("a body that its browser cannot read")
-    if "authorization" in heard.headers and captured.provider == "webpush":
+    if "authorization" in heard.headers and captured.provider in ENCRYPTED:
         claims = _claims(heard.headers["authorization"])
         found += [f"claim {name}" for name in sorted(claims.keys() - CLAIMS)]
         text += json.dumps(claims)

@@ -111,6 +111,7 @@ async def test_its_snippet_is_a_whole_configuration(tmp_path: Path) -> None:
 
     assert {app_id: provider.name for app_id, provider in bound.items()} == {
         "lab.webpush": "webpush",
+        "lab.unifiedpush": "unifiedpush",
         "lab.fcm": "fcm",
         "lab.stub": "stub",
     }

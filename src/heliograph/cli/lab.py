@@ -14,6 +14,7 @@ from heliograph.edge.server import run
 from heliograph.lab.receiver import Misbehaviour
 from heliograph.lab.script import Rule, read_script
 from heliograph.lab.town import Ports, snippet, town
+from heliograph.lab.unifiedpush import UnifiedPushServer
 from heliograph.lab.webpush import WebPushService
 
 app = App(name="lab", help="Provider servers on this machine, to try things out and to rehearse outages.")
@@ -48,20 +49,46 @@ def webpush(
     subscription is).
     """
     folder.mkdir(parents=True, exist_ok=True)
-    run(_webpush(folder, application_server_key, answer))
+    run(_service(WebPushService, "Web Push service", folder, application_server_key, answer))
 
 
-async def _webpush(folder: Path, application_server_key: str | None, answer: str | None) -> None:
+@app.command
+def unifiedpush(
+    *,
+    folder: Annotated[Path, Parameter(help="Where to write ca.pem and push_key.txt.")] = Path("lab"),
+    application_server_key: Annotated[
+        str | None, Parameter(help="Take pushes signed by this VAPID key only.")
+    ] = None,
+    answer: Annotated[
+        str | None, Parameter(help="Give this answer to every push, for example gone or ntfy_limit.")
+    ] = None,
+) -> None:
+    """Run a push server of UnifiedPush with one endpoint and print every push it decrypts, until interrupted.
+
+    It writes the authority to trust (egress.ca_file) and the push key to register (a secret, as an
+    application's endpoint is).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    run(_service(UnifiedPushServer, "UnifiedPush server", folder, application_server_key, answer))
+
+
+async def _service(
+    kind: type[WebPushService],
+    title: str,
+    folder: Path,
+    application_server_key: str | None,
+    answer: str | None,
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with WebPushService.start() as service:
+    async with kind.start() as service:
         subscription = service.subscribe(application_server_key=application_server_key, answer=answer)
         (folder / "ca.pem").write_bytes(service.ca_pem or b"")
         key_file = folder / "push_key.txt"
         _write_private(key_file, subscription.push_key.reveal())
-        show(f"Web Push service on {service.origin}; wrote {folder / 'ca.pem'} and {key_file}")
+        show(f"{title} on {service.origin}; wrote {folder / 'ca.pem'} and {key_file}")
         told = 0
         refused = 0
         while not stop.is_set():
@@ -80,12 +107,15 @@ def everything(
     folder: Annotated[
         Path,
         Parameter(
-            help="Where to write ca.pem, push_key.txt, fcm_push_key.txt, fcm.json, heliograph.toml and "
-            "control_url.txt."
+            help="Where to write ca.pem, push_key.txt, unifiedpush_push_key.txt, fcm_push_key.txt, fcm.json, "
+            "heliograph.toml and control_url.txt."
         ),
     ] = Path("lab"),
     script: Annotated[Path | None, Parameter(help="What to answer: a TOML file of [[answers]].")] = None,
     webpush_port: Annotated[int, Parameter(help="Port of the Web Push service; 0: any free one.")] = 0,
+    unifiedpush_port: Annotated[
+        int, Parameter(help="Port of the push server of UnifiedPush; 0: any free one.")
+    ] = 0,
     fcm_port: Annotated[int, Parameter(help="Port of FCM and its token endpoint; 0: any free one.")] = 0,
     stub_port: Annotated[int, Parameter(help="Port of the stub's receiver; 0: any free one.")] = 0,
     control_port: Annotated[int, Parameter(help="Port of the control endpoint; 0: any free one.")] = 0,
@@ -93,12 +123,18 @@ def everything(
     """Run every provider server of the lab, until interrupted, and print what each answers.
 
     All show certificates of one authority that lives as long as the lab does. The folder gets settings for a
-    Gateway that delivers to them, the service account of FCM, and the push keys of one browser and one device
-    (all of them secrets, as the real ones are).
+    Gateway that delivers to them, the service account of FCM, and the push keys of one browser, one endpoint
+    of UnifiedPush and one device of FCM (all of them secrets, as the real ones are).
     """
     rules = () if script is None else read_script(script)
     folder.mkdir(parents=True, exist_ok=True)
-    ports = Ports(webpush=webpush_port, fcm=fcm_port, stub=stub_port, control=control_port)
+    ports = Ports(
+        webpush=webpush_port,
+        unifiedpush=unifiedpush_port,
+        fcm=fcm_port,
+        stub=stub_port,
+        control=control_port,
+    )
     run(_town(folder, rules, ports))
 
 
@@ -110,6 +146,7 @@ async def _town(folder: Path, rules: tuple[Rule, ...], ports: Ports) -> None:
     async with town(rules, ports, show) as running:
         (folder / "ca.pem").write_bytes(running.ca_pem)
         _write_private(folder / "push_key.txt", running.subscription.push_key.reveal())
+        _write_private(folder / "unifiedpush_push_key.txt", running.endpoint.push_key.reveal())
         _write_private(folder / "fcm_push_key.txt", running.device.reveal())
         _write_private(folder / "fcm.json", running.fcm.account.reveal())
         (folder / "heliograph.toml").write_text(snippet(running, folder), encoding="utf-8")

@@ -11,12 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from heliograph.ambient.clock import SystemClock
-from heliograph.lab import fcm, stub, webpush
+from heliograph.lab import fcm, stub, unifiedpush, webpush
 from heliograph.lab.certificates import Authority
 from heliograph.lab.fcm import FcmService
 from heliograph.lab.receiver import Heard, Reaction, Receiver, Reply, Spoiled
 from heliograph.lab.script import Observe, Rule, Script, rules_of, shortened
 from heliograph.lab.stub import StubReceiver
+from heliograph.lab.unifiedpush import UnifiedPushServer
 from heliograph.lab.webpush import BrowserSubscription, WebPushService
 from heliograph.wire.malformed import Malformed
 from heliograph.wire.secret import Secret
@@ -35,6 +36,7 @@ class Ports:
     """Where the servers listen on 127.0.0.1; 0 lets the system choose."""
 
     webpush: int = 0
+    unifiedpush: int = 0
     fcm: int = 0
     stub: int = 0
     control: int = 0
@@ -46,9 +48,11 @@ class Town:
 
     Attributes:
         webpush: The Web Push service.
+        unifiedpush: A push server of UnifiedPush.
         fcm: FCM, with a service account of its own.
         stub: The stub's receiver.
         subscription: One browser's subscription, to register.
+        endpoint: One application's endpoint of UnifiedPush, to register.
         device: The push key of one device of FCM, to register.
         script: What is answered on demand.
         ca_pem: The authority of every certificate.
@@ -57,9 +61,11 @@ class Town:
     """
 
     webpush: WebPushService
+    unifiedpush: UnifiedPushServer
     fcm: FcmService
     stub: StubReceiver
     subscription: BrowserSubscription
+    endpoint: BrowserSubscription
     device: Secret
     script: Script
     ca_pem: bytes
@@ -86,7 +92,13 @@ async def town(
     """
     clock = SystemClock()
     authority = Authority.make(clock.now())
-    script = Script({"webpush": webpush.ANSWERS, "fcm": fcm.ANSWERS, "stub": stub.ANSWERS}, clock.now)
+    tables = {
+        "webpush": webpush.ANSWERS,
+        "unifiedpush": unifiedpush.ANSWERS,
+        "fcm": fcm.ANSWERS,
+        "stub": stub.ANSWERS,
+    }
+    script = Script(tables, clock.now)
     script.replace(rules)
     received: Counter[tuple[str, str]] = Counter()
     memories: list[list[Any]] = []
@@ -100,7 +112,7 @@ async def town(
             if told is not None:
                 shown = "" if message is None else f": {json.dumps(message)}"
                 why = "script" if by_script else _OWN
-                told(f"{provider:<8} {shortened(token) or '-':<8} {answer} by {why}{shown}")
+                told(f"{provider:<11} {shortened(token) or '-':<8} {answer} by {why}{shown}")
 
         return note
 
@@ -108,18 +120,25 @@ async def town(
         browser = await stack.enter_async_context(
             WebPushService.start(authority=authority, port=ports.webpush)
         )
+        distributor = await stack.enter_async_context(
+            UnifiedPushServer.start(authority=authority, port=ports.unifiedpush)
+        )
         firebase = await stack.enter_async_context(FcmService.start(authority=authority, port=ports.fcm))
         receiver = await stack.enter_async_context(StubReceiver.start(authority=authority, port=ports.stub))
         memories += [browser.heard, browser.messages, browser.refusals, receiver.heard, receiver.wakeups]
+        memories += [distributor.heard, distributor.messages, distributor.refusals]
         memories += [firebase.heard, firebase.messages, firebase.refusals]
         browser.script, browser.observe = script, observed("webpush")
+        distributor.script, distributor.observe = script, observed("unifiedpush")
         firebase.script, firebase.observe = script, observed("fcm")
         receiver.script, receiver.observe = script, observed("stub")
         running = Town(
             webpush=browser,
+            unifiedpush=distributor,
             fcm=firebase,
             stub=receiver,
             subscription=browser.subscribe(),
+            endpoint=distributor.subscribe(),
             device=firebase.register(),
             script=script,
             ca_pem=authority.ca_pem,
@@ -148,6 +167,10 @@ ca_file = {_text(folder / "ca.pem")}
 subject = "mailto:operator@example.com"
 hosts = []
 
+[providers.unifiedpush]
+subject = "mailto:operator@example.com"
+hosts = []
+
 [providers.fcm]
 project_id = "{fcm.PROJECT}"
 service_account = {_text_of(f"file:{folder / 'fcm.json'}")}
@@ -159,6 +182,9 @@ url = "{running.stub.url}"
 
 [apps."lab.webpush"]
 provider = "webpush"
+
+[apps."lab.unifiedpush"]
+provider = "unifiedpush"
 
 [apps."lab.fcm"]
 provider = "fcm"

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import http_ece
 from cryptography.exceptions import InvalidSignature
@@ -70,12 +70,7 @@ ANSWERS: Final[Mapping[str, Reaction]] = MappingProxyType(
         "redirect_308": Reply(308, {"location": "http://127.0.0.1:1/"}),
         "bad_request": Reply(400, {}, b"no"),
         "bad_request_errno_104": _errno(400, 104),
-        "bad_crypto_errno_101": _errno(400, 101),
-        "bad_crypto_errno_108": _errno(400, 108),
-        "bad_crypto_errno_110": _errno(400, 110),
-        "bad_crypto_errno_111": _errno(400, 111),
-        "bad_crypto_errno_112": _errno(400, 112),
-        "bad_crypto_errno_113": _errno(400, 113),
+        **{f"bad_crypto_errno_{number}": _errno(400, number) for number in (101, 108, 110, 111, 112, 113)},
         "vapid_mismatch": Reply(400, {}, b"the VAPID key differs from the subscription's"),
         "apple_key_mismatch": _reason(400, "VapidPkHashMismatch"),
         "unauthorized": Reply(401),
@@ -170,7 +165,12 @@ class WebPushService:
         port: Where it listens.
         script: What is answered on demand, before anything else is looked at.
         observe: Told of every answer.
+        name: Which provider's server this is.
+        table: What it answers on demand.
     """
+
+    name: ClassVar[str] = "webpush"
+    table: ClassVar[Mapping[str, Reaction]] = ANSWERS
 
     def __init__(self, now: Callable[[], Instant]) -> None:
         self._now = now
@@ -201,7 +201,7 @@ class WebPushService:
         host: str = "localhost",
         names: tuple[str, ...] = ("localhost", "127.0.0.1"),
         port: int = 0,
-    ) -> AsyncIterator["WebPushService"]:
+    ) -> AsyncIterator[Self]:
         """Listen on 127.0.0.1 until the block ends.
 
         Args:
@@ -242,23 +242,19 @@ class WebPushService:
         token = self._entropy.octets(18).hex()
         key = ec.generate_private_key(ec.SECP256R1())
         auth = self._entropy.octets(16)
-        endpoint = f"{self.origin}/wpush/{token}"
-        document = {
-            "endpoint": endpoint,
-            "expirationTime": None,
-            "keys": {"p256dh": base64url.encode(_point(key.public_key())), "auth": base64url.encode(auth)},
-        }
+        endpoint = self._endpoint(token)
+        keys = {"p256dh": base64url.encode(_point(key.public_key())), "auth": base64url.encode(auth)}
         subscription = BrowserSubscription(
             endpoint=endpoint,
             token=token,
-            push_key=Secret("webpush:" + json.dumps(document)),
+            push_key=self._push_key(endpoint, keys),
             application_server_key=application_server_key,
             private_key=key,
             auth=auth,
         )
         self._subscriptions[token] = subscription
         if answer is not None:
-            self._standing[token] = _known(answer)
+            self._standing[token] = self._known(answer)
         return subscription
 
     def unsubscribe(self, subscription: BrowserSubscription) -> None:
@@ -275,10 +271,10 @@ class WebPushService:
 
     def _react(self, heard: Heard) -> Reaction:
         self.heard.append(heard)
-        token = heard.target.rpartition("/")[2]
+        token = self._token(heard.target)
         subscription = self._subscriptions.get(token)
-        capture(Captured("webpush", heard, None if subscription is None else _decrypted(heard, subscription)))
-        scripted = None if self.script is None else self.script.reaction("webpush", token)
+        capture(Captured(self.name, heard, None if subscription is None else _decrypted(heard, subscription)))
+        scripted = None if self.script is None else self.script.reaction(self.name, token)
         taken = len(self.messages)
         reaction = self._own(heard, token, subscription) if scripted is None else scripted
         if self.observe is not None:
@@ -290,17 +286,32 @@ class WebPushService:
         """Answer from the queue, as the subscription was told to, or by the service's own rules."""
         queued = self.answers.popleft() if self.answers else self._standing.get(token)
         if queued is not None:
-            return ANSWERS[_known(queued)] if isinstance(queued, str) else queued
+            return self.table[self._known(queued)] if isinstance(queued, str) else queued
         if subscription is None:
             return self._refused("no such subscription", _errno(404, 102))
         if token in self._ended:
             return self._refused("the subscription has ended", _errno(410, 106))
         return self._judged(heard, subscription)
 
+    def _endpoint(self, token: str) -> str:
+        return f"{self.origin}/wpush/{token}"
+
+    def _push_key(self, endpoint: str, keys: Mapping[str, str]) -> Secret:
+        document = {"endpoint": endpoint, "expirationTime": None, "keys": dict(keys)}
+        return Secret("webpush:" + json.dumps(document))
+
+    def _token(self, target: str) -> str:
+        return target.rpartition("/")[2]
+
+    def _known(self, answer: str) -> str:
+        if answer not in self.table:
+            raise ValueError(f"no answer is called {answer!r}; there are {', '.join(sorted(self.table))}")
+        return answer
+
     def _judged(self, heard: Heard, subscription: BrowserSubscription) -> Reply:
         """Apply the rules of RFC 8030, 8188, 8291 and 8292."""
-        headers = heard.headers
-        ttl, topic, urgency = headers.get("ttl", ""), headers.get("topic"), headers.get("urgency", "normal")
+        headers, topic = heard.headers, heard.headers.get("topic")
+        ttl, urgency = headers.get("ttl", ""), headers.get("urgency", "normal")
         if heard.method != "POST":
             return self._refused("not a POST", Reply(405))
         if not (ttl.isascii() and ttl.isdigit()) or int(ttl) > TTL_SECONDS_MAX:
@@ -379,12 +390,6 @@ def _decrypted(heard: Heard, subscription: BrowserSubscription) -> bytes | None:
     except Exception:  # noqa: BLE001 - the library raises many kinds for what is simply not for this key
         return None
     return bytes(plaintext)
-
-
-def _known(answer: str) -> str:
-    if answer not in ANSWERS:
-        raise ValueError(f"no answer is called {answer!r}; there are {', '.join(sorted(ANSWERS))}")
-    return answer
 
 
 def _point(key: ec.EllipticCurvePublicKey) -> bytes:
