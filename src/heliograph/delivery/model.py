@@ -101,7 +101,8 @@ class Verdict:
         retry_after_ms: The provider's own wish for a pause, already clamped to one second to one hour.
         dead_since: For ``TOKEN_DEAD``: since when the provider says that the token is dead.
         ambiguous: The request may have been taken though no answer came.
-        rests_ms: For ``TRANSIENT``: nothing was sent, for the host rests for so long. The carrier says so.
+        rests_ms: For ``TRANSIENT``: nothing was sent, for the host, or one that has to be asked before it,
+            rests for so long. The carrier says so, or an exchange that asks several hosts.
     """
 
     outcome: Outcome

@@ -57,7 +57,7 @@ def test_every_row_of_the_verdict_tables(heard: list[Answer | Lost], verdict: Ve
 def test_every_row_of_the_code_stands_in_the_cases() -> None:
     """No row of the tables is without a case that reaches it, besides those with tests of their own."""
     reached = {verdict.reason for _, verdict in answer_rows("fcm").values()}
-    own = {"fcm_unauthenticated", "fcm_token_unmapped_status"}
+    own = {"fcm_unauthenticated"}
 
     assert {row.reason for row in (*SENDING.rows, *TOKENS.rows)} - reached == own
 
@@ -154,7 +154,7 @@ def test_while_one_exchange_fetches_the_first_token_the_others_wait_unsent() -> 
     asks, verdict = drive(by.exchange(delivery(), moment()), [])
 
     assert asks == []
-    assert (verdict.outcome, verdict.reason) == (Outcome.THROTTLED_APP, "fcm_token_awaited")
+    assert verdict == Verdict(Outcome.TRANSIENT, "fcm_token_awaited", rests_ms=1_000)
 
 
 def test_an_exchange_that_is_closed_gives_its_duty_back() -> None:
@@ -226,6 +226,19 @@ def test_a_failed_grant_is_not_tried_again_by_everybody() -> None:
 
     assert asks == []
     assert verdict == Verdict(Outcome.CONFIG_BAD, "fcm_grant_refused")
+    assert recovered.outcome is Outcome.ACCEPTED
+
+
+def test_an_outage_of_the_token_endpoint_makes_everybody_rest_for_what_is_left_of_it() -> None:
+    """Nothing was sent, so no attempt is burned; the next one that tries comes when the pause is over."""
+    by = provider()
+    _, first = drive(by.exchange(delivery(), moment()), [Answer(503, {"retry-after": "45"}, b"")])
+
+    asks, second = drive(by.exchange(delivery(), moment(now=NOW + 30_000)), [])
+    _, recovered = drive(by.exchange(delivery(), moment(now=NOW + 45_000)), [grant(), TAKEN])
+
+    assert asks == []
+    assert (first.rests_ms, second.rests_ms) == (45_000, 15_000)
     assert recovered.outcome is Outcome.ACCEPTED
 
 

@@ -6,6 +6,7 @@ are the typed details: the code of an ``FcmError``, the fields of a ``BadRequest
 that says so a 404 is about the project and a 400 about the message, so neither costs a token.
 """
 
+from dataclasses import replace
 from typing import Any, Final, assert_never
 
 import msgspec
@@ -90,7 +91,7 @@ SENDING: Final = AnswerTable(
 TOKENS: Final = AnswerTable(
     (
         AnswerRow(
-            200, "", Outcome.UNKNOWN, "fcm_token_unreadable", "only where it holds no usable bearer token"
+            200, "", Outcome.CONFIG_BAD, "fcm_token_unreadable", "only where it holds no usable bearer token"
         ),
         AnswerRow(
             400,
@@ -103,11 +104,24 @@ TOKENS: Final = AnswerTable(
         AnswerRow(403, "", Outcome.CONFIG_BAD, "fcm_grant_refused"),
         AnswerRow(404, "", Outcome.CONFIG_BAD, "fcm_token_url_wrong"),
         AnswerRow(429, "", Outcome.THROTTLED_APP, "fcm_token_throttled"),
-        AnswerRow(500, "", Outcome.TRANSIENT, "fcm_token_unavailable", last=599),
-        AnswerRow(STATUS_MIN, "", Outcome.UNKNOWN, "fcm_token_unmapped_status", last=STATUS_MAX),
+        AnswerRow(
+            500,
+            "",
+            Outcome.TRANSIENT,
+            "fcm_token_unavailable",
+            "the credential rests, no attempt burnt",
+            last=599,
+        ),
+        AnswerRow(STATUS_MIN, "", Outcome.CONFIG_BAD, "fcm_token_unmapped_status", last=STATUS_MAX),
     )
 )
-"""Every answer to a wish for a bearer token that is known, and what is made of the others."""
+"""Every answer to a wish for a bearer token that is known, and what is made of the others.
+
+None of them says anything of a message or a device: nothing was sent. So each holds up the credential and
+burns no attempt of anything."""
+
+TOKEN_RESTS_MS: Final = 2_000
+"""How long nothing is fetched after a failure that may be over soon; whatever fails again waits longer."""
 
 _FCM_ERROR: Final = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
 _BAD_REQUEST: Final = "type.googleapis.com/google.rpc.BadRequest"
@@ -166,7 +180,10 @@ def verdict_of_refused_grant(answer: Answer, now: Instant) -> Verdict:
         answer: What the token endpoint said.
         now: When the exchange began, for a ``Retry-After`` that is a date.
     """
-    return _judged(TOKENS, answer, "", now)
+    verdict = _judged(TOKENS, answer, "", now)
+    if verdict.outcome is not Outcome.TRANSIENT:
+        return verdict
+    return replace(verdict, retry_after_ms=None, rests_ms=verdict.retry_after_ms or TOKEN_RESTS_MS)
 
 
 def granted(answer: Answer) -> tuple[str, int] | None:
@@ -210,7 +227,7 @@ def verdict_of_lost_grant(loss: Loss) -> Verdict:
     """Judge a wish for a bearer token that got no answer. No message was sent, so nothing is ambiguous."""
     match loss:
         case Loss.NOT_SENT | Loss.CUT | Loss.TIMED_OUT:
-            return Verdict(Outcome.TRANSIENT, "fcm_token_lost")
+            return Verdict(Outcome.TRANSIENT, "fcm_token_lost", rests_ms=TOKEN_RESTS_MS)
         case Loss.REFUSED_EGRESS:
             return Verdict(Outcome.CONFIG_BAD, "fcm_egress_refused")
         case _:

@@ -5,7 +5,7 @@ When the token is due only one of them may fetch: it is handed a *duty*. What th
 what there is:
 
 - a token that is due but good for a while yet (the last fifth of its life): they use that one;
-- none: they end at once as throttled for a second, which burns no attempt and sends nothing;
+- none: they end at once and rest for a second, which burns no attempt and sends nothing;
 - a fetch that failed a moment ago: its verdict, until its pause is over.
 
 A duty ends in exactly one way: it is fulfilled, it fails, or it is abandoned because its exchange was
@@ -41,10 +41,7 @@ REFUSAL_MS: Final = 60_000
 FAILURE_MS: Final = 60_000
 """How long nothing is fetched after a failure that the next try will only repeat."""
 
-TRANSIENT_MS: Final = 2_000
-"""How long nothing is fetched after a failure that may be over soon."""
-
-AWAITED: Final = Verdict(Outcome.THROTTLED_APP, "fcm_token_awaited", retry_after_ms=RETRY_AFTER_MS_MIN)
+AWAITED: Final = Verdict(Outcome.TRANSIENT, "fcm_token_awaited", rests_ms=RETRY_AFTER_MS_MIN)
 """What an exchange ends with while another one fetches the first token: sent nothing, burnt nothing."""
 
 
@@ -156,9 +153,7 @@ class BearerCache:
             now: The time.
         """
         self.abandon(duty)
-        pause_ms = TRANSIENT_MS if verdict.outcome is Outcome.TRANSIENT else FAILURE_MS
-        if verdict.retry_after_ms is not None:
-            pause_ms = verdict.retry_after_ms
+        pause_ms = verdict.rests_ms or verdict.retry_after_ms or FAILURE_MS
         self._failure = _Failure(verdict, now, pause_ms)
         bearer = self._usable(now)
         return verdict if bearer is None else bearer
@@ -177,7 +172,11 @@ class BearerCache:
         failure = self._failure
         if failure is None or not abs(now - failure.at) < failure.pause_ms:
             return None
-        left_ms = max(failure.at + failure.pause_ms - now, RETRY_AFTER_MS_MIN)
-        if failure.verdict.outcome in (Outcome.TRANSIENT, Outcome.THROTTLED_APP):
-            return replace(failure.verdict, retry_after_ms=min(left_ms, failure.pause_ms))
-        return failure.verdict
+        left_ms = min(max(failure.at + failure.pause_ms - now, RETRY_AFTER_MS_MIN), failure.pause_ms)
+        match failure.verdict.outcome:
+            case Outcome.TRANSIENT:
+                return replace(failure.verdict, rests_ms=left_ms)
+            case Outcome.THROTTLED_APP:
+                return replace(failure.verdict, retry_after_ms=left_ms)
+            case _:
+                return failure.verdict
