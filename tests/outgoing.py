@@ -15,6 +15,7 @@ from heliograph.delivery.hygiene.decide import Freeze
 from heliograph.delivery.hygiene.health import Health
 from heliograph.delivery.hygiene.service import Watch
 from heliograph.delivery.model import Delivery, Outcome, Route, Verdict, Wakeup
+from heliograph.delivery.provider import Provider
 from heliograph.delivery.resolver import SystemResolver
 from heliograph.doorbell.local import LocalDoorbell
 from heliograph.queue import store
@@ -108,7 +109,7 @@ class Process:
 class World:
     database: Database
     clock: ToldClock
-    providers: dict[str, Scripted]
+    providers: dict[str, Provider]
     carrier: Carrier
     number: int = 0
     processes: int = 0
@@ -168,9 +169,12 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(database: Database, *providers: Scripted) -> AsyncIterator[World]:
-    clock = ToldClock(NOW)
-    carrier = Carrier(clock=clock, guard=EgressGuard(EgressRules(), SystemResolver()))
+async def world(
+    database: Database, *providers: Provider, clock: ToldClock | None = None, ca_pem: bytes | None = None
+) -> AsyncIterator[World]:
+    clock = clock or ToldClock(NOW)
+    guard = EgressGuard(EgressRules(), SystemResolver())
+    carrier = Carrier(clock=clock, guard=guard, extra_ca_pem=ca_pem)
     try:
         yield World(database, clock, {each.credential: each for each in providers}, carrier)
     finally:

@@ -190,32 +190,6 @@ def test_a_fresh_bearer_that_is_refused_is_an_operators_matter() -> None:
     assert verdict == Verdict(Outcome.CONFIG_BAD, "fcm_unauthenticated")
 
 
-def test_after_429_nothing_of_the_project_is_sent_before_its_time() -> None:
-    """P6: 54 seconds were asked for; another delivery at 53 ends unsent, and one after the pause is sent."""
-    by = provider()
-    limited = Answer(429, {"retry-after": "54"}, b"")
-    drive(by.exchange(delivery(), moment()), [grant(), limited])
-
-    during, verdict = drive(by.exchange(delivery(), moment(now=NOW + 53_000)), [])
-    _, after = drive(by.exchange(delivery(), moment(now=NOW + 64_000)), [TAKEN])
-
-    assert during == []
-    assert (verdict.outcome, verdict.reason) == (Outcome.THROTTLED_APP, "fcm_quota_paused")
-    assert after.outcome is Outcome.ACCEPTED
-
-
-def test_pauses_of_our_own_begin_at_a_minute_and_double() -> None:
-    """429 without Retry-After: 60 s, then 120 s, each up to a fifth longer; a taken message starts anew."""
-    by = provider()
-    limited = Answer(429, {}, b"")
-    _, first = drive(by.exchange(delivery(), moment(bytes(64))), [grant(), limited])
-    _, second = drive(by.exchange(delivery(), moment(bytes(64), now=NOW + 73_000)), [limited])
-    drive(by.exchange(delivery(), moment(bytes(64), now=NOW + 400_000)), [TAKEN])
-    _, third = drive(by.exchange(delivery(), moment(bytes(64), now=NOW + 401_000)), [limited])
-
-    assert [verdict.retry_after_ms for verdict in (first, second, third)] == [60_000, 120_000, 60_000]
-
-
 def test_a_failed_grant_is_not_tried_again_by_everybody() -> None:
     """A minute after a refusal, two seconds after an outage; meanwhile all end with the same verdict."""
     by = provider()

@@ -78,7 +78,7 @@ SENDING: Final = AnswerTable(
             "",
             Outcome.THROTTLED_APP,
             "fcm_quota_exceeded",
-            "nothing is sent for `Retry-After`; without one for a minute, doubled each time",
+            "nothing of the project is sent for `Retry-After`; without one for a minute, then twice as long",
         ),
         AnswerRow(500, "", Outcome.TRANSIENT, "fcm_internal"),
         AnswerRow(503, "", Outcome.TRANSIENT, "fcm_unavailable"),

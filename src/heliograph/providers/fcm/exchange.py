@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Generator, Mapping
-from dataclasses import replace
 from typing import Final, TypeAlias, assert_never, final
 
 import msgspec
@@ -21,7 +20,6 @@ from heliograph.providers.fcm.answers import (
 from heliograph.providers.fcm.bearer import Bearer, BearerCache, TokenDuty, Wanted
 from heliograph.providers.fcm.payload import fcm_data, fcm_message, fits
 from heliograph.providers.fcm.push_key import registration_token
-from heliograph.providers.fcm.quota import QuotaPause
 from heliograph.providers.fcm.service_account import ServiceAccount
 from heliograph.providers.fcm.settings import FcmSettings, check_settings
 from heliograph.wire.instant import Instant
@@ -48,8 +46,8 @@ _Part: TypeAlias = Generator[Ask, Answer | Lost, Bearer | Verdict]
 class FcmProvider:
     """Delivers wakeups to Android devices.
 
-    One credential: a project and a service account. A bearer token and a pause of the project's quota are
-    shared by all exchanges.
+    One credential: a project and a service account. All exchanges share one bearer token. A project whose
+    quota is used up rests behind its credential's gate, in every process; nothing of that is kept here.
 
     Args:
         settings: The operator's settings.
@@ -67,7 +65,6 @@ class FcmProvider:
         self._account = ServiceAccount(service_account)
         self._send_url = Secret(f"{settings.send_origin}/v1/projects/{settings.project_id}/messages:send")
         self._bearers = BearerCache()
-        self._quota = QuotaPause()
 
     @property
     def name(self) -> ProviderName:
@@ -82,7 +79,7 @@ class FcmProvider:
     def tailored(self, settings: FcmSettings) -> "FcmProvider":
         """Return a provider of the same credential for an application with settings of its own.
 
-        Both use one bearer token and one pause: Google counts by project.
+        Both use one bearer token: the account is the same.
 
         Raises:
             Malformed: The settings could never deliver.
@@ -147,9 +144,6 @@ class FcmProvider:
         data = fcm_data(delivery.wakeup)
         if not fits(data):
             return Verdict(Outcome.PAYLOAD_BAD, "fcm_payload_too_large")
-        paused = self._quota.verdict(now)
-        if paused is not None:
-            return paused
         bearer = yield from self._had(self._bearers.want(now), now)
         if isinstance(bearer, Verdict):
             return bearer
@@ -165,7 +159,7 @@ class FcmProvider:
                 heard = yield self._ask(message, another)
         match heard:
             case Answer():
-                return self._noted(verdict_of(heard, now), moment)
+                return verdict_of(heard, now)
             case Lost():
                 return verdict_of_loss(heard.loss)
             case _:
@@ -216,12 +210,3 @@ class FcmProvider:
                 return self._bearers.fail(duty, verdict_of_lost_grant(heard.loss), now)
             case _:
                 assert_never(heard)
-
-    def _noted(self, verdict: Verdict, moment: Moment) -> Verdict:
-        """Let the project's quota pause hear how a message ended."""
-        if verdict.outcome is Outcome.THROTTLED_APP:
-            wait_ms = self._quota.begin(moment.now, verdict.retry_after_ms, moment.octets)
-            return replace(verdict, retry_after_ms=wait_ms)
-        if verdict.outcome is Outcome.ACCEPTED:
-            self._quota.taken(moment.now)
-        return verdict
