@@ -18,12 +18,23 @@ MEMBERS: Final = {"push_target_id", "wakeup_kind", "push_hint", "push_hint_l10n_
 COUNTS: Final = {"badge", "unread_increment", "missed_call"}
 _CARRIED: Final = {"host", "user-agent", "accept", "content-length", "content-type"}
 HEADERS: Final[Mapping[str, set[str]]] = {
+    "apns": _CARRIED
+    | {
+        "apns-collapse-id",
+        "apns-expiration",
+        "apns-id",
+        "apns-priority",
+        "apns-push-type",
+        "apns-topic",
+        "authorization",
+    },
     "stub": _CARRIED | {"stub-delivery-id", "stub-route", "stub-collapse-key"},
     "unifiedpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
     "webpush": _CARRIED | {"authorization", "content-encoding", "topic", "ttl", "urgency"},
     "fcm": _CARRIED | {"authorization"},
 }
 PATHS: Final[Mapping[str, str]] = {
+    "apns": r"/3/device/[0-9a-f]+",
     "stub": r"/wakeups",
     "unifiedpush": r"/up[0-9a-f]+\?up=1",
     "webpush": r"/wpush/[0-9a-f]+",
@@ -34,7 +45,16 @@ ENCRYPTED: Final = {"unifiedpush", "webpush"}
 FCM_DATA: Final = (MEMBERS - {"counts"}) | {f"counts_{name}" for name in COUNTS}
 FCM_MESSAGE: Final = {"token", "data", "android"}
 FCM_ANDROID: Final = {"collapse_key", "priority", "ttl"}
-CLAIMS: Final = {"aud", "exp", "sub"}
+CLAIMS: Final[Mapping[str, set[str]]] = {
+    "apns": {"iat", "iss"},
+    "unifiedpush": {"aud", "exp", "sub"},
+    "webpush": {"aud", "exp", "sub"},
+}
+FORMS: Final = (
+    {"alert": {"loc-key": "push.wakeup"}, "mutable-content": 1},
+    {"content-available": 1},
+)
+"""What APNs may be told beside the members: the same for every wakeup."""
 
 NEVER: Final = (
     "ak:account",
@@ -104,9 +124,11 @@ def problems(captured: Captured, planted: set[str] | None = None) -> list[str]:
         found += _member_problems(captured.plaintext)
     elif captured.provider in ENCRYPTED:
         found.append("a body that its browser cannot read")
-    if "authorization" in heard.headers and captured.provider in ENCRYPTED:
+    if captured.provider == "apns" and json.loads(heard.body).get("aps") not in FORMS:
+        found.append("a form with content")
+    if "authorization" in heard.headers and captured.provider in CLAIMS:
         claims = _claims(heard.headers["authorization"])
-        found += [f"claim {name}" for name in sorted(claims.keys() - CLAIMS)]
+        found += [f"claim {name}" for name in sorted(claims.keys() - CLAIMS[captured.provider])]
         text += json.dumps(claims)
     found += [f"the form {form}" for form in NEVER if form in text]
     found += ["a planted identifier" for one in (PLANTED if planted is None else planted) if one in text]
@@ -136,7 +158,7 @@ def _fcm_problems(body: bytes) -> list[str]:
 
 
 def _claims(authorization: str) -> dict[str, Any]:
-    match = re.search(r"t=[^.]*\.([^.]*)\.", authorization)
+    match = re.search(r"(?:t=|bearer )[^.]*\.([^.]*)\.", authorization)
     if match is None:
         return {"no token": authorization}
     claims = json.loads(urlsafe_b64decode(match[1] + "=" * (-len(match[1]) % 4)))

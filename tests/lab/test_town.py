@@ -13,7 +13,7 @@ from tests.egress_verifier import not_ours
 from heliograph.app.opening import bind_applications, build_credentials, open_keyring
 from heliograph.app.settings import load
 from heliograph.lab.script import rules_of
-from heliograph.lab.town import Town, snippet, town
+from heliograph.lab.town import Town, files, snippet, town
 
 pytestmark = pytest.mark.anyio
 
@@ -103,13 +103,15 @@ async def test_its_snippet_is_a_whole_configuration(tmp_path: Path) -> None:
     """A Gateway that reads it builds every provider."""
     async with town() as running:
         (tmp_path / "ca.pem").write_bytes(running.ca_pem)
-        (tmp_path / "fcm.json").write_text(running.fcm.account.reveal())
+        for name, secret in files(running).items():
+            (tmp_path / name).write_text(secret.reveal())
         file = tmp_path / "heliograph.toml"
         file.write_text(snippet(running, tmp_path))
         settings = load(file, {}).settings
         bound = bind_applications(settings, build_credentials(settings, open_keyring(settings)))
 
     assert {app_id: provider.name for app_id, provider in bound.items()} == {
+        "lab.apns": "apns",
         "lab.webpush": "webpush",
         "lab.unifiedpush": "unifiedpush",
         "lab.fcm": "fcm",

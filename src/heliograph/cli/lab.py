@@ -13,7 +13,7 @@ from heliograph.cli.printing import show
 from heliograph.edge.server import run
 from heliograph.lab.receiver import Misbehaviour
 from heliograph.lab.script import Rule, read_script
-from heliograph.lab.town import Ports, snippet, town
+from heliograph.lab.town import Ports, files, snippet, town
 from heliograph.lab.unifiedpush import UnifiedPushServer
 from heliograph.lab.webpush import WebPushService
 
@@ -105,11 +105,7 @@ async def _service(
 def everything(
     *,
     folder: Annotated[
-        Path,
-        Parameter(
-            help="Where to write ca.pem, push_key.txt, unifiedpush_push_key.txt, fcm_push_key.txt, fcm.json, "
-            "heliograph.toml and control_url.txt."
-        ),
+        Path, Parameter(help="Where to write settings, ca.pem, keys, push keys and control_url.txt.")
     ] = Path("lab"),
     script: Annotated[Path | None, Parameter(help="What to answer: a TOML file of [[answers]].")] = None,
     webpush_port: Annotated[int, Parameter(help="Port of the Web Push service; 0: any free one.")] = 0,
@@ -118,13 +114,15 @@ def everything(
     ] = 0,
     fcm_port: Annotated[int, Parameter(help="Port of FCM and its token endpoint; 0: any free one.")] = 0,
     stub_port: Annotated[int, Parameter(help="Port of the stub's receiver; 0: any free one.")] = 0,
+    apns_port: Annotated[int, Parameter(help="Port of APNs in production; 0: any free one.")] = 0,
+    apns_sandbox_port: Annotated[int, Parameter(help="Port of APNs' sandbox; 0: any free one.")] = 0,
     control_port: Annotated[int, Parameter(help="Port of the control endpoint; 0: any free one.")] = 0,
 ) -> None:
     """Run every provider server of the lab, until interrupted, and print what each answers.
 
     All show certificates of one authority that lives as long as the lab does. The folder gets settings for a
-    Gateway that delivers to them, the service account of FCM, and the push keys of one browser, one endpoint
-    of UnifiedPush and one device of FCM (all of them secrets, as the real ones are).
+    Gateway that delivers to them, the keys that these name, and the push keys of one browser, one endpoint of
+    UnifiedPush, one device of Apple's and one of FCM's (secrets, as real ones are).
     """
     rules = () if script is None else read_script(script)
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,6 +132,8 @@ def everything(
         fcm=fcm_port,
         stub=stub_port,
         control=control_port,
+        apns=apns_port,
+        apns_sandbox=apns_sandbox_port,
     )
     run(_town(folder, rules, ports))
 
@@ -145,10 +145,8 @@ async def _town(folder: Path, rules: tuple[Rule, ...], ports: Ports) -> None:
         loop.add_signal_handler(number, stop.set)
     async with town(rules, ports, show) as running:
         (folder / "ca.pem").write_bytes(running.ca_pem)
-        _write_private(folder / "push_key.txt", running.subscription.push_key.reveal())
-        _write_private(folder / "unifiedpush_push_key.txt", running.endpoint.push_key.reveal())
-        _write_private(folder / "fcm_push_key.txt", running.device.reveal())
-        _write_private(folder / "fcm.json", running.fcm.account.reveal())
+        for name, secret in files(running).items():
+            _write_private(folder / name, secret.reveal())
         (folder / "heliograph.toml").write_text(snippet(running, folder), encoding="utf-8")
         (folder / CONTROL_FILE).write_text(running.control_url + "\n", encoding="utf-8")
         show(snippet(running, folder))

@@ -11,7 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from heliograph.ambient.clock import SystemClock
-from heliograph.lab import fcm, stub, unifiedpush, webpush
+from heliograph.lab import apns_answers, fcm, stub, unifiedpush, webpush
+from heliograph.lab.apns import TOPIC, ApnsService, Device
+from heliograph.lab.apns_keys import SANDBOX
 from heliograph.lab.certificates import Authority
 from heliograph.lab.fcm import FcmService
 from heliograph.lab.receiver import Heard, Reaction, Receiver, Reply, Spoiled
@@ -24,6 +26,13 @@ from heliograph.wire.secret import Secret
 
 CONTROL_PATH: Final = "/lab/answers"
 RECEIVED_PATH: Final = "/lab/received"
+
+UNIFIEDPUSH_PUSH_KEY_FILE: Final = "unifiedpush_push_key.txt"
+PUSH_KEY_FILE: Final = "push_key.txt"
+APNS_KEY_FILE: Final = "apns_key.p8"
+APNS_PUSH_KEY_FILE: Final = "apns_push_key.txt"
+FCM_ACCOUNT_FILE: Final = "fcm.json"
+FCM_PUSH_KEY_FILE: Final = "fcm_push_key.txt"
 
 KEPT_MAX: Final = 1_000
 """Requests and messages that a server remembers: a lab may run for days."""
@@ -40,6 +49,8 @@ class Ports:
     fcm: int = 0
     stub: int = 0
     control: int = 0
+    apns: int = 0
+    apns_sandbox: int = 0
 
 
 @dataclass(slots=True)
@@ -51,9 +62,11 @@ class Town:
         unifiedpush: A push server of UnifiedPush.
         fcm: FCM, with a service account of its own.
         stub: The stub's receiver.
+        apns: Apple's push service, both environments.
         subscription: One browser's subscription, to register.
         endpoint: One application's endpoint of UnifiedPush, to register.
         device: The push key of one device of FCM, to register.
+        apple_device: One device of Apple's, to register; its token is one of the sandbox.
         script: What is answered on demand.
         ca_pem: The authority of every certificate.
         control_url: Where answers are changed while it runs.
@@ -64,9 +77,11 @@ class Town:
     unifiedpush: UnifiedPushServer
     fcm: FcmService
     stub: StubReceiver
+    apns: ApnsService
     subscription: BrowserSubscription
     endpoint: BrowserSubscription
     device: Secret
+    apple_device: Device
     script: Script
     ca_pem: bytes
     control_url: str = ""
@@ -93,10 +108,11 @@ async def town(
     clock = SystemClock()
     authority = Authority.make(clock.now())
     tables = {
-        "webpush": webpush.ANSWERS,
-        "unifiedpush": unifiedpush.ANSWERS,
+        "apns": apns_answers.ANSWERS,
         "fcm": fcm.ANSWERS,
         "stub": stub.ANSWERS,
+        "unifiedpush": unifiedpush.ANSWERS,
+        "webpush": webpush.ANSWERS,
     }
     script = Script(tables, clock.now)
     script.replace(rules)
@@ -125,21 +141,28 @@ async def town(
         )
         firebase = await stack.enter_async_context(FcmService.start(authority=authority, port=ports.fcm))
         receiver = await stack.enter_async_context(StubReceiver.start(authority=authority, port=ports.stub))
+        apple = await stack.enter_async_context(
+            ApnsService.start(authority=authority, port=ports.apns, sandbox_port=ports.apns_sandbox)
+        )
         memories += [browser.heard, browser.messages, browser.refusals, receiver.heard, receiver.wakeups]
         memories += [distributor.heard, distributor.messages, distributor.refusals]
         memories += [firebase.heard, firebase.messages, firebase.refusals]
+        memories += [apple.heard, apple.pushes, apple.refusals, apple.token_changes]
         browser.script, browser.observe = script, observed("webpush")
         distributor.script, distributor.observe = script, observed("unifiedpush")
         firebase.script, firebase.observe = script, observed("fcm")
         receiver.script, receiver.observe = script, observed("stub")
+        apple.script, apple.observe = script, observed("apns")
         running = Town(
             webpush=browser,
             unifiedpush=distributor,
             fcm=firebase,
             stub=receiver,
+            apns=apple,
             subscription=browser.subscribe(),
             endpoint=distributor.subscribe(),
             device=firebase.register(),
+            apple_device=apple.register(environment=SANDBOX),
             script=script,
             ca_pem=authority.ca_pem,
             received=received,
@@ -173,12 +196,24 @@ hosts = []
 
 [providers.fcm]
 project_id = "{fcm.PROJECT}"
-service_account = {_text_of(f"file:{folder / 'fcm.json'}")}
+service_account = {_text_of(f"file:{folder / FCM_ACCOUNT_FILE}")}
 token_url = "{running.fcm.token_url}"
 send_origin = "{running.fcm.origin}"
 
 [providers.stub]
 url = "{running.stub.url}"
+
+[providers.apns]
+team_id = "{running.apns.key.team_id}"
+key_id = "{running.apns.key.key_id}"
+key = {_text_of(f"file:{folder / APNS_KEY_FILE}")}
+topic = "{TOPIC}"
+environment = "both"
+production_origin = "{running.apns.production_origin}"
+sandbox_origin = "{running.apns.sandbox_origin}"
+
+[apps."lab.apns"]
+provider = "apns"
 
 [apps."lab.webpush"]
 provider = "webpush"
@@ -192,6 +227,18 @@ provider = "fcm"
 [apps."lab.stub"]
 provider = "stub"
 """
+
+
+def files(running: Town) -> dict[str, Secret]:
+    """Return the secrets that the settings and whoever registers a device need, by the name of their file."""
+    return {
+        APNS_KEY_FILE: running.apns.key.pem,
+        APNS_PUSH_KEY_FILE: running.apple_device.push_key,
+        FCM_ACCOUNT_FILE: running.fcm.account,
+        FCM_PUSH_KEY_FILE: running.device,
+        PUSH_KEY_FILE: running.subscription.push_key,
+        UNIFIEDPUSH_PUSH_KEY_FILE: running.endpoint.push_key,
+    }
 
 
 def _text(path: Path) -> str:
