@@ -15,12 +15,14 @@ from heliograph.ambient.entropy import SystemEntropy
 from heliograph.app.compose import running
 from heliograph.arkret.gateway import store
 from heliograph.arkret.gateway.store import TrustedStation
+from heliograph.cli.demo_apns import wake_by_apns
 from heliograph.cli.demo_fcm import wake_by_fcm
 from heliograph.cli.demo_report import Report
 from heliograph.cli.demo_settings import demo_settings
 from heliograph.cli.demo_station import STATION, STATION_KEY, DemoStation
 from heliograph.cli.printing import show
 from heliograph.edge.server import run
+from heliograph.lab.apns import ApnsService
 from heliograph.lab.certificates import Authority
 from heliograph.lab.fcm import FcmService
 from heliograph.lab.webpush import BrowserSubscription, WebPushService
@@ -54,12 +56,14 @@ async def _demo() -> int:
         async with (
             WebPushService.start(authority=authority) as push_service,
             FcmService.start(authority=authority) as firebase,
+            ApnsService.start(authority=authority) as apple,
         ):
-            settings = demo_settings(Path(folder), authority.ca_pem, firebase)
+            settings = demo_settings(Path(folder), authority.ca_pem, firebase, apple)
             async with running(settings) as gateway, ClientBuilder().build() as client:
                 station = DemoStation(gateway, client)
                 await _story(report, station, push_service)
                 await wake_by_fcm(report, station, firebase)
+                await wake_by_apns(report, station, apple)
     show()
     show("Everything holds." if not report.failed else f"{report.failed} checks do not hold.")
     return 1 if report.failed else 0

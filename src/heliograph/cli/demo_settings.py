@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from heliograph.app.settings import Settings, load
+from heliograph.lab.apns import TOPIC, ApnsService
 from heliograph.lab.fcm import PROJECT, FcmService
 
 _SETTINGS = """
@@ -29,27 +30,39 @@ service_account = {account!r}
 token_url = "{token_url}"
 send_origin = "{origin}"
 
+[providers.apns]
+team_id = "{team_id}"
+key_id = "{key_id}"
+key = {key!r}
+topic = "{topic}"
+production_origin = "{apns_origin}"
+
 [apps."com.example.chat"]
 provider = "webpush"
 
 [apps."com.example.android"]
 provider = "fcm"
+
+[apps."com.example.ios"]
+provider = "apns"
 """
 
 
-def demo_settings(folder: Path, ca_pem: bytes, firebase: FcmService) -> Settings:
+def demo_settings(folder: Path, ca_pem: bytes, firebase: FcmService, apple: ApnsService) -> Settings:
     """Return settings that deliver to push services on this machine.
 
     Args:
         folder: Where the data of this run goes.
         ca_pem: The authority of the push services' certificates.
         firebase: FCM.
+        apple: APNs.
     """
     ca_file = folder / "ca.pem"
     ca_file.write_bytes(ca_pem)
-    account = folder / "fcm.json"
-    account.write_text(firebase.account.reveal(), encoding="utf-8")
-    account.chmod(0o600)
+    account, key = folder / "fcm.json", folder / "apns.p8"
+    for secret, secret_file in ((firebase.account, account), (apple.key.pem, key)):
+        secret_file.write_text(secret.reveal(), encoding="utf-8")
+        secret_file.chmod(0o600)
     text = _SETTINGS.format(
         folder=str(folder / "data"),
         ca_file=str(ca_file),
@@ -57,6 +70,11 @@ def demo_settings(folder: Path, ca_pem: bytes, firebase: FcmService) -> Settings
         account=f"file:{account}",
         token_url=firebase.token_url,
         origin=firebase.origin,
+        team_id=apple.key.team_id,
+        key_id=apple.key.key_id,
+        key=f"file:{key}",
+        topic=TOPIC,
+        apns_origin=apple.production_origin,
     )
     file = folder / "heliograph.toml"
     file.write_text(text.replace("'", '"'), encoding="utf-8")
