@@ -189,6 +189,12 @@ class TestWakeup:
             counts=Counts(badge="2-5", unread_increment=3, missed_call=False),
         )
 
+    def test_a_wakeup_without_counts_has_none(self) -> None:
+        """Nothing is made up for what was not said."""
+        wakeup, dropped = wakeup_of(make.notify())
+
+        assert (wakeup.counts, dropped.members) == (None, ())
+
     @pytest.mark.clause("R237")
     @pytest.mark.parametrize("bucket", ["3-4", "0", "5-2", "7", "20+", "2-6"])
     def test_a_bucket_off_the_grid_is_dropped_and_the_wakeup_goes_on(self, bucket: str) -> None:
