@@ -208,6 +208,36 @@ async def test_what_was_not_processed_is_repeated_at_once_and_shown_once(answer:
     assert service.connections == (2 if answer == "go_away" else 1)
 
 
+@pytest.mark.parametrize("answer", sorted(UNPROCESSED))
+async def test_what_is_never_processed_was_not_sent_and_is_not_tried_for_ever(answer: str) -> None:
+    """P5: three tries at once, and then the queue's own patience; nothing is ambiguous about it."""
+    async with ApnsService.start() as service, carrier(service) as by:
+        device, through = service.register(), provider(service)
+        await push(by, through, device)
+        service.answers.extend([answer] * 10)
+        verdict = await push(by, through, device)
+        tried = 10 - len(service.answers)
+
+    assert verdict == Verdict(Outcome.TRANSIENT, "apns_not_sent")
+    assert tried == 3
+
+
+async def test_what_a_goaway_does_not_exclude_is_awaited_and_ambiguous_when_the_connection_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """P5: up to k the provider may have acted; only those beyond it are sent again."""
+    monkeypatch.setattr("heliograph.lab.http2.LEAVING_S", 0.2)
+    async with ApnsService.start() as service, carrier(service) as by:
+        one, two, through = service.register(), service.register(), provider(service)
+        await push(by, through, one)
+        service.answers.extend(["hang", "go_away"])
+        first, second = await asyncio.gather(push(by, through, one), push(by, through, two, number=1))
+
+    assert (first.reason, first.ambiguous) == ("apns_cut", True)
+    assert second.outcome is Outcome.ACCEPTED
+    assert [heard.target for heard in service.heard].count(f"/3/device/{one.token}") == 2
+
+
 async def test_a_server_that_leaves_between_bursts_is_left() -> None:
     """P5: the next push opens a new connection; nobody restarts anything."""
     async with ApnsService.start() as service, carrier(service) as by:

@@ -37,6 +37,16 @@ pong: a peer that vanished is found before the usual ask times out."""
 
 _CONNECT_PHASE: Final = "client error (Connect)"
 
+_UNPROCESSED: Final = frozenset(
+    {
+        "stream error received: refused stream before processing any application logic",
+        "connection error received: not a result of an error",
+    }
+)
+"""What HTTP/2 proves (RFC 9113 8.7): a refused stream, and one beyond the last that an orderly GOAWAY names.
+The client has then tried twice more already. A stream that the GOAWAY does not exclude and that ends with its
+connection is told apart: its error is the connection's end."""
+
 
 class UnsendableError(ValueError):
     """The client cannot send this ask: its URL or a header is not one. The text holds neither."""
@@ -132,6 +142,6 @@ async def _read(response: Response, limit: int) -> Answer | Lost:
 def _loss(error: PyreqwestError) -> Loss:
     """Tell what a failed request means. Whatever cannot be placed is ambiguous."""
     causes = (error.details.get("causes") if isinstance(error, RequestError) else None) or []
-    if any(cause["message"] == _CONNECT_PHASE for cause in causes):
+    if any(cause["message"] == _CONNECT_PHASE or cause["message"] in _UNPROCESSED for cause in causes):
         return Loss.NOT_SENT
     return Loss.TIMED_OUT if isinstance(error, RequestTimeoutError) else Loss.CUT

@@ -58,7 +58,7 @@ class Loss(StrEnum):
     """Why no answer came."""
 
     NOT_SENT = "not_sent"
-    """Nothing reached the provider: resolution, connection or TLS failed."""
+    """Nothing was processed: resolution, connection or TLS failed, or HTTP/2 proves that nobody looked."""
     CUT = "cut"
     """The request may have arrived; the connection ended before an answer (ambiguous)."""
     TIMED_OUT = "timed_out"
